@@ -1,0 +1,32 @@
+"""Fair principal component analysis: the solvers behind the fair PCA companion."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fairpca._moments import GroupMoments
+    from fairpca.pca import PCA
+    from fairpca.solvers._result import SolverResult
+
+# Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
+_HOME = {
+    "GroupMoments": "fairpca._moments",
+    "PCA": "fairpca.pca",
+    "SolverResult": "fairpca.solvers._result",
+}
+
+__all__ = ["PCA", "GroupMoments", "SolverResult", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'fairpca' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

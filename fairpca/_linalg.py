@@ -1,0 +1,135 @@
+"""The few pieces of linear algebra that all solvers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh
+
+__all__ = [
+    "fix_signs",
+    "geodesic",
+    "orthonormal",
+    "principal_angles",
+    "project_fantope",
+    "subspace_distance",
+    "symmetrise",
+    "top_eigenpairs",
+]
+
+
+def symmetrise(A: np.ndarray) -> np.ndarray:
+    """Return ``(A + A.T) / 2``."""
+    return (A + A.T) * 0.5
+
+
+def top_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `k` algebraically largest eigenvalues (descending) of symmetric `A` and their vectors."""
+    p = A.shape[0]
+    if k < p // 5:
+        w, V = eigh(A, subset_by_index=(p - k, p - 1), check_finite=False)
+    else:
+        w, V = np.linalg.eigh(A)
+        w, V = w[p - k :], V[:, p - k :]
+    return w[::-1].copy(), V[:, ::-1].copy()
+
+
+def orthonormal(Y: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the columns of `Y` by QR, with the diagonal of R positive.
+
+    The positive diagonal makes the map continuous, which a plain QR is not.
+    """
+    Q, R = np.linalg.qr(Y)
+    signs = np.sign(np.diagonal(R))
+    signs[signs == 0] = 1.0
+    return Q * signs
+
+
+def principal_angles(V: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the principal angles (radians, ascending) between the spans of orthonormal `V` and `W`.
+
+    Small angles come from the sine, large ones from the cosine, so all have full accuracy
+    (Bjorck & Golub 1973).
+    """
+    if V.shape[0] != W.shape[0]:
+        raise ValueError(f"the bases live in different spaces: {V.shape[0]} and {W.shape[0]} rows.")
+    if V.shape[1] < W.shape[1]:
+        V, W = W, V
+    C = V.T @ W
+    cosines = np.clip(np.linalg.svd(C, compute_uv=False), 0.0, 1.0)
+    sines = np.clip(np.linalg.svd(W - V @ C, compute_uv=False), 0.0, 1.0)[::-1]
+    return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
+
+
+def subspace_distance(V: np.ndarray, W: np.ndarray) -> float:
+    """Return the sine of the largest principal angle between two subspaces of equal dimension."""
+    if V.shape[1] != W.shape[1]:
+        raise ValueError(f"the subspaces have different dimensions: {V.shape[1]} and {W.shape[1]}.")
+    return float(np.sin(principal_angles(V, W)[-1])) if V.shape[1] else 0.0
+
+
+def geodesic(V0: np.ndarray, V1: np.ndarray) -> Callable[[float], np.ndarray]:
+    """Return ``u -> V(u)``, orthonormal, spanning V0 at 0 and V1 at 1, rotating all principal angles at once.
+
+    This stays inside any space that contains both ends, so tied eigenspaces are mixed without
+    leaving the set of maximisers (theory of the exact solvers, key lemma).
+    """
+    A, cosines, Bt = np.linalg.svd(V0.T @ V1)
+    P0, P1 = V0 @ A, V1 @ Bt.T
+    N = P1 - P0 * cosines
+    sines = np.linalg.norm(N, axis=0)
+    moving = sines > 1e-14
+    N[:, moving] /= sines[moving]
+    N[:, ~moving] = 0.0
+    angles = np.arctan2(sines, cosines)
+
+    def at(u: float) -> np.ndarray:
+        return P0 * np.cos(u * angles) + N * np.sin(u * angles)
+
+    return at
+
+
+def project_fantope(A: np.ndarray, d: float) -> np.ndarray:
+    """Project symmetric `A` on the Fantope {0 <= P <= I, tr P = d} in the Frobenius norm, exactly."""
+    w, U = np.linalg.eigh(A)
+    return (U * clip_to_trace(w, d)) @ U.T
+
+
+def clip_to_trace(w: np.ndarray, d: float) -> np.ndarray:
+    """Return ``clip(w - theta, 0, 1)`` with the theta for which the sum is `d` (0 <= d <= len(w))."""
+    if not 0 <= d <= w.size:
+        raise ValueError(f"the trace must lie between 0 and {w.size}; got {d}.")
+    knots = np.sort(np.concatenate((w, w - 1.0)))  # the sum falls from len(w) to 0 across these
+    order = np.sort(w)
+    prefix = np.concatenate(([0.0], np.cumsum(order)))
+
+    def total(theta: np.ndarray) -> np.ndarray:
+        ones = np.searchsorted(order, theta + 1.0, side="right")
+        positive = np.searchsorted(order, theta, side="right")
+        middle = prefix[ones] - prefix[positive] - (ones - positive) * theta
+        return (w.size - ones) + middle
+
+    sums = total(knots)
+    j = int(np.searchsorted(-sums, -d, side="left"))
+    if j == 0:
+        theta = knots[0]
+    elif j >= knots.size:
+        theta = knots[-1]
+    else:
+        drop = sums[j - 1] - sums[j]
+        share = (sums[j - 1] - d) / drop if drop > 0 else 0.0
+        theta = knots[j - 1] + share * (knots[j] - knots[j - 1])
+    return np.clip(w - theta, 0.0, 1.0)
+
+
+def fix_signs(components: np.ndarray) -> np.ndarray:
+    """Flip rows so that each row's entry of largest magnitude (the first, in a tie) is positive."""
+    if components.size == 0:
+        return components
+    size = np.abs(components)
+    # Entries within rounding of the largest count as tied, so that the choice does not depend on the BLAS.
+    leader = np.argmax(size >= size.max(axis=1, keepdims=True) * (1 - 1e-8), axis=1)
+    signs = np.sign(components[np.arange(len(components)), leader])
+    signs[signs == 0] = 1.0
+    return components * signs[:, None]

@@ -1,0 +1,195 @@
+"""Checks of what the user hands over; every message says what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Groups", "check_choice", "check_components", "check_number", "check_rows_match", "encode_groups"]
+
+_ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sensitive features as integer codes.
+
+    Attributes
+    ----------
+    labels : tuple
+        Group names in a deterministic order; a tuple of values for each when several columns were given.
+    codes : ndarray of int of shape (n_samples,)
+        Position in `labels` of each row's group.
+    """
+
+    labels: tuple[Any, ...]
+    codes: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Rows in each group."""
+        return np.bincount(self.codes, minlength=len(self.labels))
+
+    def rows(self, index: int) -> np.ndarray:
+        """Row numbers of group `index`."""
+        return np.flatnonzero(self.codes == index)
+
+
+def _listed(items: Iterable[Any], limit: int = _ROWS_SHOWN) -> str:
+    items = list(items)
+    shown = ", ".join(str(i) for i in items[:limit])
+    return shown + (f", … ({len(items)} in all)" if len(items) > limit else "")
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise ``ValueError`` unless `value` is one of the `allowed` strings."""
+    if not (isinstance(value, str) and value in allowed):
+        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, allowed))}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    integer: bool = False,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless `value` is a finite number in the interval."""
+    kind = Integral if integer else Real
+    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+        word = "an integer" if integer else "a number"
+        raise TypeError(f"{name} must be {word}; got {value!r} of type {type(value).__name__}.")
+    number = float(value)  # type: ignore[arg-type]
+    below = number <= low if low_open else number < low
+    above = number >= high if high_open else number > high
+    if not np.isfinite(number) or below or above:
+        left, right = "(" if low_open else "[", ")" if high_open else "]"
+        raise ValueError(f"{name}={value!r} is out of range; it must lie in {left}{low:g}, {high:g}{right}.")
+
+
+def check_components(n_components: Any, n_features: int, *, high: int | None = None, why: str = "") -> int:
+    """Return `n_components` as an int, or raise with the range that is possible for ``n_features``."""
+    if not isinstance(n_components, Integral) or isinstance(n_components, (bool, np.bool_)):
+        raise TypeError(f"n_components must be an integer; got {n_components!r} of type {type(n_components).__name__}.")
+    top = n_features if high is None else high
+    wanted = int(n_components)
+    if not 1 <= wanted <= top:
+        reason = f" {why}" if why else ""
+        raise ValueError(
+            f"n_components={wanted} is out of range: with n_features={n_features} it must lie between 1 and "
+            f"{top}.{reason} Choose a smaller n_components or give more features."
+        )
+    return wanted
+
+
+def check_rows_match(name: str, n_given: int, n_samples: int) -> None:
+    """Raise unless a per-row argument has as many rows as the data."""
+    if n_given != n_samples:
+        raise ValueError(f"{name} has {n_given} rows but X has {n_samples}; give one value for each row of X.")
+
+
+def _list_depth(values: list[Any]) -> int:
+    if not values or np.isscalar(values[0]) or values[0] is None:
+        return 1
+    return 1 + int(np.ndim(np.asarray(values[0], dtype=object)))
+
+
+def _sorted_labels(values: Sequence[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # mixed types have no order of their own
+        return sorted(values, key=lambda v: (type(v).__name__, repr(v)))
+
+
+def _encode_column(column: pd.Series, name: str) -> tuple[list[Any], np.ndarray]:
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size:
+        raise ValueError(
+            f"{name} has missing values in {missing.size} row(s): {_listed(missing)}. "
+            "Every row needs a group: drop these rows or give the missing values a group of their own."
+        )
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy().astype(np.int64)
+        present = np.flatnonzero(np.bincount(codes, minlength=len(column.cat.categories)))
+        labels = [column.cat.categories.tolist()[i] for i in present]
+        return labels, np.searchsorted(present, codes)
+    codes, uniques = pd.factorize(column)
+    values = [v.item() if isinstance(v, np.generic) else v for v in uniques]
+    order = _sorted_labels(values)
+    position = {v: i for i, v in enumerate(order)}
+    return order, np.array([position[v] for v in values], dtype=np.int64)[codes]
+
+
+def encode_groups(sensitive_features: Any, n_samples: int | None = None) -> Groups:
+    """Turn sensitive features of any dtype into integer codes.
+
+    Parameters
+    ----------
+    sensitive_features : array-like, Series or DataFrame of shape (n_samples,) or (n_samples, n_columns)
+        Integers, booleans, strings, categoricals, floats. With several columns the groups are the
+        combinations that occur.
+    n_samples : int, optional
+        Rows of the data, to check against.
+
+    Returns
+    -------
+    Groups
+        Labels sorted (categoricals: in category order), and a code for each row.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing (the message names the rows) or the number of rows differs.
+    """
+    if isinstance(sensitive_features, Groups):
+        groups = sensitive_features
+        if n_samples is not None:
+            check_rows_match("sensitive_features", groups.codes.size, n_samples)
+        return groups
+    if isinstance(sensitive_features, pd.DataFrame):
+        frame = sensitive_features
+    elif isinstance(sensitive_features, (pd.Series, pd.Index, pd.Categorical)):
+        frame = pd.Series(sensitive_features).to_frame()
+    elif sensitive_features is None or np.isscalar(sensitive_features):
+        raise ValueError(
+            f"sensitive_features must hold one value for each row; got {sensitive_features!r}. "
+            "Pass the column itself, for instance frame['sex']."
+        )
+    else:
+        values = sensitive_features if isinstance(sensitive_features, np.ndarray) else list(sensitive_features)
+        dimensions = np.ndim(values) if isinstance(values, np.ndarray) else _list_depth(values)
+        if dimensions not in (1, 2):
+            raise ValueError(
+                f"sensitive_features has {dimensions} dimensions; it must have one row for each row of X and one or "
+                "more columns."
+            )
+        # Lists go through object columns, so that numpy does not turn [1, 'a'] into strings.
+        frame = pd.DataFrame(values if isinstance(values, np.ndarray) else pd.DataFrame(values, dtype=object))
+        frame = frame.infer_objects()
+    if frame.shape[1] == 0:
+        raise ValueError("sensitive_features has no columns; give at least one.")
+    if n_samples is not None:
+        check_rows_match("sensitive_features", len(frame), n_samples)
+    if len(frame) == 0:
+        raise ValueError("sensitive_features is empty; give one value for each row of X.")
+    if frame.shape[1] == 1:
+        labels, codes = _encode_column(frame.iloc[:, 0], "sensitive_features")
+        return Groups(tuple(labels), codes)
+    columns = [
+        _encode_column(frame.iloc[:, j], f"sensitive_features column {frame.columns[j]!r}")
+        for j in range(frame.shape[1])
+    ]
+    shape = tuple(len(labels) for labels, _ in columns)
+    flat = np.ravel_multi_index(tuple(codes for _, codes in columns), shape)
+    present, codes = np.unique(flat, return_inverse=True)
+    where = np.unravel_index(present, shape)
+    combined = tuple(tuple(columns[j][0][where[j][i]] for j in range(len(columns))) for i in range(present.size))
+    return Groups(combined, codes.astype(np.int64))

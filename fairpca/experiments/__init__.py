@@ -1,0 +1,1 @@
+"""One module an exhibit family: the grids of cells that reproduce the papers."""

@@ -1,0 +1,1 @@
+"""Pure solvers: arrays in, :class:`SolverResult` out; no data frames, no estimators."""

@@ -1,0 +1,159 @@
+"""scikit-learn's own checks on each configured estimator, and what the package promises on top."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CONFIGURED
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import fairpca
+from fairpca import GroupMoments
+from fairpca._linalg import subspace_distance
+
+EACH = pytest.mark.parametrize("estimator", CONFIGURED, ids=repr)
+
+
+# pytest 9 refuses generators, so the checks are listed here.
+_checks = parametrize_with_checks(CONFIGURED)
+_checks = pytest.mark.parametrize("estimator, check", list(_checks.args[1]), ids=_checks.kwargs["ids"])
+
+
+@_checks
+@pytest.mark.filterwarnings("ignore:.*no sensitive_features:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 6)) * [3, 2, 1.5, 1, 1, 0.5]
+    sex = np.where(rng.random(120) < 0.4, "f", "m")
+    X[sex == "f"] += [0.5, 0, 1, 0, 0, 0]
+    X[sex == "f", 3] *= 2
+    return pd.DataFrame(X, columns=list("abcdef")), pd.Series(sex, name="sex")
+
+
+@EACH
+def test_components_are_orthonormal_and_ordered(estimator, data):
+    X, sex = data
+    model = clone(estimator).fit(X, sex == "f", sensitive_features=sex)
+    V = model.components_
+    np.testing.assert_allclose(V @ V.T, np.eye(len(V)), atol=1e-10)
+    assert np.all(np.diff(model.explained_variance_ratio_) <= 1e-12)
+    assert model.groups_ == ("f", "m")
+    assert np.all(V[np.arange(len(V)), np.argmax(np.abs(V), axis=1)] > 0)
+
+
+@EACH
+def test_frames_lists_and_label_types_give_one_answer(estimator, data):
+    X, sex = data
+    y = (sex == "f").to_numpy()
+    reference = clone(estimator).fit(X.to_numpy(), y, sensitive_features=sex.to_numpy())
+    for given in (sex, list(sex), sex.astype("category"), sex == "f", (sex == "f").astype(int), sex.to_frame()):
+        model = clone(estimator).fit(X, y, sensitive_features=given)
+        assert subspace_distance(model.components_.T, reference.components_.T) < 1e-6
+
+
+@EACH
+def test_transform_needs_no_groups_and_keeps_names(estimator, data):
+    X, sex = data
+    model = clone(estimator).set_output(transform="pandas").fit(X, sex == "f", sensitive_features=sex)
+    Z = model.transform(X)
+    assert list(Z.columns) == list(model.get_feature_names_out())
+    np.testing.assert_allclose(Z.to_numpy(), (X.to_numpy() - model.mean_) @ model.components_.T)
+    restored = model.inverse_transform(Z.to_numpy())
+    np.testing.assert_allclose(
+        restored, model.mean_ + (X.to_numpy() - model.mean_) @ model.components_.T @ model.components_
+    )
+
+
+@EACH
+def test_pickle_and_pipeline(estimator, data):
+    X, sex = data
+    y = (sex == "f").to_numpy()
+    model = clone(estimator).fit(X, y, sensitive_features=sex)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    pipe = make_pipeline(StandardScaler(), clone(estimator))
+    step = type(estimator).__name__.lower()
+    Z = pipe.fit_transform(X, y, **{f"{step}__sensitive_features": sex})
+    assert Z.shape == (120, 2)
+
+
+@EACH
+def test_grid_search_with_metadata_routing(estimator, data):
+    import sklearn
+
+    X, sex = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = clone(estimator).set_fit_request(sensitive_features=True)
+        search = GridSearchCV(
+            model,
+            {"n_components": [1, 2]},
+            cv=2,
+            scoring=lambda m, A, y=None: float(m.explained_variance_ratio_.sum()),
+        )
+        search.fit(X, (sex == "f").to_numpy(), sensitive_features=sex)
+    assert search.best_params_ == {"n_components": 2}
+
+
+@EACH
+def test_moments_and_rows_agree(estimator, data):
+    X, sex = data
+    moments = GroupMoments.from_data(X, sex)
+    if estimator._needs_rows:
+        with pytest.raises(TypeError, match="needs the rows"):
+            clone(estimator).fit(moments)
+        return
+    by_rows = clone(estimator).fit(X, sensitive_features=sex)
+    by_moments = clone(estimator).fit(moments)
+    assert subspace_distance(by_rows.components_.T, by_moments.components_.T) < 1e-9
+    assert list(by_moments.feature_names_in_) == list("abcdef")
+    with pytest.raises(ValueError, match="already know their groups"):
+        clone(estimator).fit(moments, sensitive_features=sex)
+
+
+@EACH
+def test_bad_groups_are_explained(estimator, data):
+    X, sex = data
+    holes = sex.mask(sex.index.isin([4, 7]))
+    with pytest.raises(ValueError, match=r"missing values in 2 row\(s\): 4, 7"):
+        clone(estimator).fit(X, sensitive_features=holes)
+    with pytest.raises(ValueError, match="119 rows but X has 120"):
+        clone(estimator).fit(X, sensitive_features=sex[:-1])
+    with pytest.raises(ValueError, match=r"between 1 and"):
+        clone(estimator).set_params(n_components=7).fit(X, sex == "f", sensitive_features=sex)
+    with pytest.raises(TypeError, match="must be an integer"):
+        clone(estimator).set_params(n_components=1.5).fit(X, sex == "f", sensitive_features=sex)
+
+
+@EACH
+def test_without_groups_it_is_pca_and_says_so(estimator, data):
+    from sklearn.decomposition import PCA as Reference
+
+    X, sex = data
+    reference = Reference(2).fit(X).components_.T
+    if not estimator._uses_groups:
+        model = clone(estimator).fit(X)
+        assert subspace_distance(model.components_.T, reference) < 1e-10
+        return
+    with pytest.warns(UserWarning, match="no sensitive_features"):
+        model = clone(estimator).fit(X)
+    assert subspace_distance(model.components_.T, reference) < 1e-10
+    with pytest.warns(UserWarning, match="single group"):
+        clone(estimator).fit(X, sensitive_features=np.zeros(len(X)))
+
+
+def test_every_public_name_resolves():
+    for name in fairpca.__all__:
+        assert getattr(fairpca, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fairpca.nonsense
