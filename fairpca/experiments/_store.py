@@ -1,0 +1,202 @@
+"""Finished cells in one SQLite file that several runs may share and that survives a killed run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_BUSY_SECONDS = 30.0
+_ATTEMPTS = 5
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS cells (
+    experiment TEXT NOT NULL,
+    cell TEXT NOT NULL,
+    code TEXT NOT NULL,
+    status TEXT NOT NULL,
+    payload TEXT,
+    error TEXT,
+    wall_seconds REAL NOT NULL,
+    cpu_seconds REAL NOT NULL,
+    finished TEXT NOT NULL,
+    PRIMARY KEY (experiment, cell, code)
+)
+"""
+# A cell that is done stays as it is: a second run that computed it too, or failed on it, changes nothing.
+_INSERT = """
+INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (experiment, cell, code) DO UPDATE SET
+    status = excluded.status, payload = excluded.payload, error = excluded.error,
+    wall_seconds = excluded.wall_seconds, cpu_seconds = excluded.cpu_seconds, finished = excluded.finished
+WHERE cells.status != 'done'
+"""
+
+
+class StoreError(RuntimeError):
+    """The store cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class StoredCell:
+    """One line of the store.
+
+    Attributes
+    ----------
+    status : {"done", "failed"}
+        Whether the cell finished.
+    records : list of dict
+        What the cell returned (empty when it failed).
+    error : str
+        Traceback of a failed cell.
+    wall_seconds, cpu_seconds : float
+        What it cost.
+    finished : str
+        Date and time (UTC).
+    """
+
+    status: str
+    records: list[dict[str, Any]]
+    error: str
+    wall_seconds: float
+    cpu_seconds: float
+    finished: str
+
+
+def default_store() -> Path:
+    """`FAIRPCA_STORE`, or ``fairpca/results.sqlite`` in the user's cache folder."""
+    chosen = os.environ.get("FAIRPCA_STORE")
+    if chosen:
+        return Path(chosen).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(cache) if cache else Path.home() / ".cache") / "fairpca" / "results.sqlite"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Values, exact in both directions
+
+
+def encode_value(value: Any) -> Any:
+    """Return `value` as something JSON can hold without losing a bit; arrays become their npy bytes."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("a cell returned an array of objects; allowed are arrays of numbers, booleans and text.")
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(value), allow_pickle=False)
+        return {"__npy__": base64.b64encode(buffer.getvalue()).decode("ascii")}
+    if isinstance(value, list | tuple):
+        return [encode_value(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): encode_value(item) for key, item in value.items()}
+    raise TypeError(
+        f"a cell returned a value of type {type(value).__name__}; "
+        "allowed are numbers, text, booleans, None, arrays, lists and dicts of those."
+    )
+
+
+def decode_value(value: Any) -> Any:
+    """Invert `encode_value` (a tuple comes back as a list)."""
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    if isinstance(value, dict):
+        if set(value) == {"__npy__"}:
+            return np.lib.format.read_array(io.BytesIO(base64.b64decode(value["__npy__"])), allow_pickle=False)
+        return {key: decode_value(item) for key, item in value.items()}
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """Encode JSON with sorted keys and no spaces: one text for one value."""
+    return json.dumps(encode_value(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+
+
+class Store:
+    """Access to one store file; every call opens, commits and closes, so that nothing is lost when a run is killed."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, busy_seconds: float = _BUSY_SECONDS) -> None:
+        self.path = Path(path) if path is not None else default_store()
+        self.busy_seconds = busy_seconds
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The folder of the result store, {self.path.parent}, cannot be made ({error.strerror}). "
+                "Choose another with --store FILE or the environment variable FAIRPCA_STORE."
+            ) from error
+        self._transact(lambda connection: connection.execute(_SCHEMA))
+
+    def put(self, experiment: str, cell: str, code: str, outcome: StoredCell) -> None:
+        """Store one finished or failed cell at once."""
+        # Not sorted: the order of what a cell returns is the order of the columns.
+        payload = json.dumps(encode_value(outcome.records)) if outcome.status == "done" else None
+        row = (
+            experiment,
+            cell,
+            code,
+            outcome.status,
+            payload,
+            outcome.error,
+            outcome.wall_seconds,
+            outcome.cpu_seconds,
+            outcome.finished,
+        )
+        self._transact(lambda connection: connection.execute(_INSERT, row))
+
+    def get(self, experiment: str, codes: Iterable[str]) -> dict[tuple[str, str], StoredCell]:
+        """All cells of an experiment computed by the given codes, by ``(cell, code)``."""
+        wanted = sorted(set(codes))
+        marks = ",".join("?" * len(wanted))
+        query = (
+            "SELECT cell, code, status, payload, error, wall_seconds, cpu_seconds, finished FROM cells "
+            f"WHERE experiment = ? AND code IN ({marks})"
+        )
+        rows = self._transact(lambda connection: connection.execute(query, [experiment, *wanted]).fetchall())
+        return {
+            (cell, code): StoredCell(
+                status, decode_value(json.loads(payload)) if payload else [], error or "", wall, cpu, finished
+            )
+            for cell, code, status, payload, error, wall, cpu, finished in rows
+        }
+
+    def _transact(self, action: Any) -> Any:
+        for attempt in range(_ATTEMPTS):
+            try:
+                with closing(sqlite3.connect(self.path, timeout=self.busy_seconds)) as connection, connection:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.execute("PRAGMA synchronous=NORMAL")
+                    return action(connection)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) and "busy" not in str(error):
+                    raise StoreError(
+                        f"The result store {self.path} cannot be used: {error}. "
+                        "Choose another file with --store FILE or the environment variable FAIRPCA_STORE."
+                    ) from error
+                if attempt == _ATTEMPTS - 1:
+                    raise StoreError(
+                        f"The result store {self.path} stayed locked by another program for "
+                        f"{_ATTEMPTS} attempts of {self.busy_seconds:g} s. Stop that program, or choose another file "
+                        "with --store FILE; the cells finished so far are kept."
+                    ) from error
+                time.sleep(0.05 * 2**attempt)
+            except sqlite3.DatabaseError as error:
+                raise StoreError(
+                    f"The result store {self.path} is damaged or not an SQLite file ({error}). "
+                    "Move it away, or choose another file with --store FILE."
+                ) from error
+        raise AssertionError("unreachable")
