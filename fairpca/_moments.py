@@ -68,10 +68,10 @@ class GroupMoments:
             index = groups.rows(g)
             for start in range(0, index.size, rows):
                 block = index[start : start + rows]
-                chunk = data[block].astype(np.float64, copy=False)
+                chunk = data[block].astype(np.float64, copy=False)  # indexing has copied, so it may be changed
                 n = len(chunk)
                 mean = chunk.mean(axis=0)
-                chunk = chunk - mean
+                chunk -= mean
                 residue = chunk.mean(axis=0)  # rounding of the mean itself, visible for large offsets
                 if np.any(residue):
                     chunk -= residue

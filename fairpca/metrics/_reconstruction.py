@@ -1,0 +1,184 @@
+"""Reconstruction error and loss of groups (Samadi et al. 2018, Vu et al. 2022)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairpca._linalg import top_eigenpairs
+from fairpca._moments import Centering, GroupMoments
+from fairpca._validation import Groups, check_choice, encode_groups
+from fairpca.metrics._checks import by_group, check_basis, check_rows
+
+__all__ = [
+    "ab_difference",
+    "average_reconstruction_error",
+    "max_reconstruction_loss",
+    "reconstruction_errors",
+    "reconstruction_losses",
+]
+
+
+def _projection(V: Any, projection: Any, n_features: int) -> np.ndarray:
+    """Return the matrix R = I - P that leaves what is lost, for a basis `V` or a scoring matrix P."""
+    if (V is None) == (projection is None):
+        raise ValueError("give either V (an orthonormal basis) or projection (a square scoring matrix), not both.")
+    if V is not None:
+        V = check_basis(V, n_features)
+        return np.eye(n_features) - V @ V.T
+    P = np.asarray(projection, dtype=np.float64)
+    if P.shape != (n_features, n_features):
+        raise ValueError(f"projection has shape {P.shape}; it must be {n_features} × {n_features}.")
+    return np.eye(n_features) - P
+
+
+def _moments_about(
+    X: Any, sensitive_features: Any, centering: Centering, centers: Any
+) -> tuple[tuple[Any, ...], np.ndarray]:
+    """Return the group labels and each group's mean of ``(x - c)(x - c)'``."""
+    check_choice("centering", centering, ("group", "overall", "none"))
+    if isinstance(X, GroupMoments):
+        if sensitive_features is not None:
+            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+        moments = X
+    else:
+        rows = check_rows(X)
+        moments = GroupMoments.from_data(rows, encode_groups(sensitive_features, len(rows)))
+    if centers is None:
+        return moments.labels, moments.second_moments(centering)
+    c = np.asarray(centers, dtype=np.float64)
+    if c.shape not in ((moments.n_features,), moments.means.shape):
+        raise ValueError(
+            f"centers has shape {c.shape}; give one point ({moments.n_features},) or one for each group "
+            f"{moments.means.shape}, in the order of the labels {moments.labels!r}."
+        )
+    shift = moments.means - c
+    return moments.labels, moments.covariances() + shift[:, :, None] * shift[:, None, :]
+
+
+def reconstruction_errors(
+    X: Any,
+    V: Any = None,
+    sensitive_features: Any = None,
+    *,
+    centering: Centering = "group",
+    centers: Any = None,
+    projection: Any = None,
+) -> pd.Series:
+    """Return each group's average squared reconstruction error.
+
+    For group A with n_A rows it is ``||A - A P||_F^2 / n_A`` with P = VV': Definition 4.2 of Samadi et al.
+    (2018) divided by the group size, and the expectation of l(V, X) given the group in Definition 2.1 of
+    Vu et al. (2022).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features) or GroupMoments
+        The data.
+    V : array-like of shape (n_features, k), optional
+        Orthonormal basis of the subspace.
+    sensitive_features : array-like of shape (n_samples,), optional
+        Group of each row; to be left out for `GroupMoments`.
+    centering : {"group", "overall", "none"}, default="group"
+        What is subtracted from a row: its group's mean, the mean of all rows, or nothing.
+    centers : array-like of shape (n_features,) or (n_groups, n_features), optional
+        Points to subtract instead, for instance the training part's group means when `X` is a test part.
+    projection : array-like of shape (n_features, n_features), optional
+        Scoring matrix P to use instead of VV'; it need not be a projector (the published code of Vu et al.
+        scores one that is not).
+
+    Returns
+    -------
+    Series
+        Indexed by group label.
+    """
+    labels, moments = _moments_about(X, sensitive_features, centering, centers)
+    left = _projection(V, projection, moments.shape[1])
+    errors = np.einsum("gij,ij->g", moments, left @ left.T)
+    return by_group(np.maximum(errors, 0.0), labels, "reconstruction_error")
+
+
+def reconstruction_losses(
+    X: Any,
+    V: Any = None,
+    sensitive_features: Any = None,
+    *,
+    centering: Centering = "group",
+    centers: Any = None,
+    projection: Any = None,
+    n_components: int | None = None,
+) -> pd.Series:
+    """Return each group's average reconstruction loss (Definition 4.3 of Samadi et al. 2018, over the group size).
+
+    The loss is the error minus the error of the best subspace of the same dimension for that group alone.
+
+    Parameters
+    ----------
+    X, V, sensitive_features, centering, centers, projection
+        As in :func:`reconstruction_errors`.
+    n_components : int, optional
+        Dimension of the best subspace; default the number of columns of `V`. Needed with `projection`.
+
+    Returns
+    -------
+    Series
+        Indexed by group label. Not negative when P is a projector of rank `n_components`.
+    """
+    labels, moments = _moments_about(X, sensitive_features, centering, centers)
+    left = _projection(V, projection, moments.shape[1])
+    if n_components is None:
+        if V is None:
+            raise ValueError("a projection matrix does not tell its target dimension; give n_components.")
+        n_components = int(np.asarray(V).shape[1])
+    errors = np.einsum("gij,ij->g", moments, left @ left.T)
+    best = np.array([np.trace(M) - top_eigenpairs(M, n_components)[0].sum() for M in moments])
+    return by_group(errors - best, labels, "reconstruction_loss")
+
+
+def max_reconstruction_loss(X: Any, V: Any = None, sensitive_features: Any = None, **options: Any) -> float:
+    """Return the largest group loss: the objective (1) of Samadi et al. (2018), Definition 4.4.
+
+    Parameters are those of :func:`reconstruction_losses`.
+    """
+    return float(reconstruction_losses(X, V, sensitive_features, **options).max())
+
+
+def ab_difference(errors: Any) -> float:
+    """Return the largest difference between two groups' errors: ABDiff of Vu et al. (2022) for two groups.
+
+    Parameters
+    ----------
+    errors : array-like of shape (n_groups,)
+        What :func:`reconstruction_errors` returns. Vu et al. centre the rows of a group, in training and in
+        test, by that group's mean over the training part.
+    """
+    values = np.asarray(errors, dtype=np.float64)
+    if values.ndim != 1 or values.size < 2:
+        raise ValueError(f"errors has shape {values.shape}; give one error for each of at least two groups.")
+    return float(values.max() - values.min())
+
+
+def average_reconstruction_error(X: Any, V: Any = None, *, center: Any = None, projection: Any = None) -> float:
+    """Return the average squared reconstruction error of all rows: ARE of Vu et al. (2022).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features) or GroupMoments
+        The data. In the paper's tables they are standardised by the training part, and not centred again.
+    V : array-like of shape (n_features, k), optional
+        Orthonormal basis of the subspace.
+    center : array-like of shape (n_features,), optional
+        Point to subtract; default none.
+    projection : array-like of shape (n_features, n_features), optional
+        Scoring matrix to use instead of VV'.
+    """
+    point = np.zeros(X.n_features if isinstance(X, GroupMoments) else np.shape(X)[-1])
+    if center is not None:
+        point = point + np.asarray(center, dtype=np.float64)
+    if isinstance(X, GroupMoments):
+        errors = reconstruction_errors(X, V, centers=point, projection=projection)
+        return float(X.weights @ errors.to_numpy())
+    everyone = Groups((None,), np.zeros(len(X), dtype=np.int64))
+    return float(reconstruction_errors(X, V, everyone, centers=point, projection=projection).iloc[0])
