@@ -97,7 +97,7 @@ def _write(value: Any, kind: str) -> str:
 
 
 def read_cells(content: bytes) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Invert `write_cells`; fields that a record does not have stay absent."""
+    """Invert `write_cells`; a field that a record does not have comes back as None, which is the same in a frame."""
     text = gzip.decompress(content).decode("utf-8")
     table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     cells: dict[str, list[dict[str, Any]]] = {}
@@ -106,8 +106,8 @@ def read_cells(content: bytes) -> list[tuple[str, list[dict[str, Any]]]]:
         record = {}
         for column, name, kind in headers:
             written = row[column]
-            if written != "":
-                record[name] = written if kind == "str" else decode_value(json.loads(written))
+            plain = kind == "str" or written == ""
+            record[name] = (written or None) if plain else decode_value(json.loads(written))
         cells.setdefault(row[CELL], []).append(record)
     return list(cells.items())
 

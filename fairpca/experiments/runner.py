@@ -156,7 +156,7 @@ def _on_cluster(experiment: Experiment, tasks: list[Task], address: str) -> Iter
         futures = [
             client.submit(_attempt, experiment.functions[task[1]], experiment.name, task, pure=False) for task in tasks
         ]
-        for _, result in as_completed(futures, with_results=True):
+        for _, result in as_completed(futures, loop=client.loop, with_results=True):
             yield result
 
 
