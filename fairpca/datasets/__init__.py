@@ -1,0 +1,139 @@
+"""The data sets of the three papers, by name, verified by checksum.
+
+Most are bundled with the package; the others come from the user's cache, from the folder named by the environment
+variable ``FAIRPCA_MIRROR``, or from their pinned upstream address on first use, in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from fairpca._validation import check_choice
+from fairpca.datasets import _loaders
+from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._dataset import Dataset
+from fairpca.datasets._fetch import fetch, where
+from fairpca.datasets._files import ChecksumError, DataError
+from fairpca.datasets._loaders import (
+    load_adult,
+    load_biodeg,
+    load_compas,
+    load_credit,
+    load_default_credit,
+    load_e_coli,
+    load_energy,
+    load_german,
+    load_german_credit,
+    load_image,
+    load_letter,
+    load_lfw,
+    load_lfw_24x24,
+    load_magic,
+    load_parkinsons,
+    load_skillcraft,
+    load_statlog,
+    load_steel,
+    load_synthetic1,
+    load_synthetic2,
+    load_taiwan_credit,
+    load_wine_quality,
+)
+from fairpca.datasets._tables import split_text
+
+__all__ = [
+    "ChecksumError",
+    "DataError",
+    "Dataset",
+    "describe",
+    "fetch",
+    "load",
+    "load_adult",
+    "load_biodeg",
+    "load_compas",
+    "load_credit",
+    "load_default_credit",
+    "load_e_coli",
+    "load_energy",
+    "load_german",
+    "load_german_credit",
+    "load_image",
+    "load_letter",
+    "load_lfw",
+    "load_lfw_24x24",
+    "load_magic",
+    "load_parkinsons",
+    "load_skillcraft",
+    "load_statlog",
+    "load_steel",
+    "load_synthetic1",
+    "load_synthetic2",
+    "load_taiwan_credit",
+    "load_wine_quality",
+    "names",
+    "split_text",
+    "where",
+]
+
+_WITH_SPLITS = ("adult", "compas", "german", "synthetic2")
+
+
+def names() -> tuple[str, ...]:
+    """Names of all data sets: those of Vu et al., of Lee et al., of Samadi et al."""
+    return tuple(CATALOG)
+
+
+def describe(name: str) -> str:
+    """Return source, sizes, group, label, licence and known concerns of a data set, without loading it."""
+    check_choice("name", name, names())
+    return CATALOG[name].description
+
+
+@overload
+def load(name: str, *, as_frame: bool = ..., split: None = ..., **options: Any) -> Dataset: ...
+@overload
+def load(name: str, *, as_frame: bool = ..., split: int, **options: Any) -> tuple[Dataset, Dataset]: ...
+def load(
+    name: str, *, as_frame: bool = False, split: int | None = None, **options: Any
+) -> Dataset | tuple[Dataset, Dataset]:
+    """Load a data set of the three papers.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    as_frame : bool, default=False
+        Return `X` as DataFrame, `y` as Series and the sensitive features as categorical Series.
+    split : int, optional
+        0 to 9, for the data sets of Lee et al. with published splits (compas, german, adult, synthetic2): returns
+        the pair (train, test), standardised as the authors' files are.
+    **options
+        What the data set's own function takes besides: `p` (synthetic2), `keep_pay_amt6` (credit), `dtype` (lfw),
+        `random_state` and `n_per_group` (lfw_24x24).
+
+    Returns
+    -------
+    Dataset, or (Dataset, Dataset)
+        Values as published.
+
+    Raises
+    ------
+    DataError
+        If the data set is not bundled, not in the cache or the mirror, and cannot be downloaded.
+
+    Examples
+    --------
+    >>> from fairpca.datasets import load
+    >>> load("wine_quality")
+    Dataset('wine_quality', X 6497 x 11, groups {red: 1599, white: 4898})
+    >>> train, test = load("compas", split=0)
+    >>> train.X.shape, test.X.shape
+    ((1727, 11), (741, 11))
+    """
+    check_choice("name", name, names())
+    if split is not None:
+        if name not in _WITH_SPLITS:
+            raise ValueError(f"{name!r} has no published splits; only {', '.join(_WITH_SPLITS)} have. Leave split out.")
+        options["split"] = split
+    loader: Callable[..., Any] = getattr(_loaders, f"load_{name}")
+    return loader(as_frame=as_frame, **options)

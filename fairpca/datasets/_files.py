@@ -1,0 +1,180 @@
+"""Finding the files of a data set: bundled, in the user's cache, in a mirror, or downloaded; always verified."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairpca._resources import data_path
+from fairpca.datasets._registry import Upstream, bundled_digest
+
+__all__ = [
+    "ChecksumError",
+    "DataError",
+    "cache_folder",
+    "download",
+    "find_upstream",
+    "mirror_folder",
+    "read_bundled",
+    "read_upstream",
+    "verify_bytes",
+]
+
+RAW_HOST = "https://raw.githubusercontent.com"
+TIMEOUT_SECONDS = 30
+
+
+class DataError(RuntimeError):
+    """A data set cannot be had; the message says what to do."""
+
+
+class ChecksumError(DataError):
+    """A file is not the one that was pinned."""
+
+
+def cache_folder() -> Path:
+    """Return the folder for downloaded data: ``FAIRPCA_CACHE``, else the platform's cache folder."""
+    chosen = os.environ.get("FAIRPCA_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "fairpca"
+
+
+def mirror_folder() -> Path | None:
+    """Return the folder named by ``FAIRPCA_MIRROR``, if that is set."""
+    chosen = os.environ.get("FAIRPCA_MIRROR")
+    return Path(chosen).expanduser() if chosen else None
+
+
+def verify_bytes(content: bytes, expected: str, source: str, advice: str) -> None:
+    """Raise :class:`ChecksumError`, naming the file and both sums, unless `content` is the pinned one."""
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != expected:
+        raise ChecksumError(f"{source}: expected SHA-256 {expected}, got {actual}. {advice}")
+
+
+def read_bundled(name: str) -> bytes:
+    """Return the verified text of one file of ``data/raw``."""
+    path = data_path("raw") / name
+    advice = "Reinstall the package, or restore data/raw (python data/make_data.py)."
+    try:
+        text = lzma.decompress(path.read_bytes())
+    except (OSError, lzma.LZMAError) as error:
+        raise DataError(f"{path} cannot be read ({error}). {advice}") from error
+    verify_bytes(text, bundled_digest(name), str(path), advice)
+    return text
+
+
+def find_upstream(file: Upstream) -> Path | None:
+    """Return the copy of an upstream file in the cache, else in the mirror, else None."""
+    places = [cache_folder() / file.mirror_path]
+    mirror = mirror_folder()
+    if mirror is not None:
+        places.append(mirror / file.mirror_path)
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_upstream(file: Upstream, name: str) -> bytes:
+    """Return the verified bytes of an upstream file that the data set `name` needs."""
+    path = find_upstream(file)
+    if path is None:
+        path = fetch_upstream(file, name, progress=False)
+    content = path.read_bytes()
+    verify_bytes(content, file.sha256, str(path), f"Delete it and run: fairpca data fetch {name}")
+    return content
+
+
+def fetch_upstream(file: Upstream, name: str, *, progress: bool) -> Path:
+    """Download an upstream file into the cache unless a good copy is there."""
+    target = cache_folder() / file.mirror_path
+    address = f"{RAW_HOST}/{file.repository}/{file.commit}/{file.path}"
+
+    def verify(path: Path) -> None:
+        verify_bytes(
+            path.read_bytes(), file.sha256, address, "Nothing was kept; try again, the transfer may have been cut."
+        )
+
+    def good(path: Path) -> bool:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+
+    return store(
+        target, good, lambda path: download(address, path, name=name, wanted=target, progress=progress), verify
+    )
+
+
+def store(
+    target: Path, good: Callable[[Path], bool], make: Callable[[Path], None], verify: Callable[[Path], None]
+) -> Path:
+    """Make a file in the cache so that nobody ever sees a part of it.
+
+    One process at a time makes it (the others wait, then find it), under a temporary name in the same folder;
+    it gets its name by one rename, after `verify` has passed.  Whatever fails, nothing is left behind.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with locked(target.with_name(target.name + ".lock")):
+            if target.is_file() and good(target):
+                return target
+            handle, temporary = tempfile.mkstemp(prefix=".part-", suffix=target.suffix, dir=target.parent)
+            os.close(handle)
+            try:
+                make(Path(temporary))
+                verify(Path(temporary))
+                os.replace(temporary, target)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"The cache folder {cache_folder()} cannot be written ({error}). "
+            "Set FAIRPCA_CACHE to a folder that you can write to, or FAIRPCA_MIRROR to one that holds the files."
+        ) from error
+    return target
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file; it is freed by the system even when the process is killed."""
+    with path.open("a+b") as handle:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def download(address: str, path: Path, *, name: str, wanted: Path, progress: bool) -> None:
+    """Transfer one address into `path`, or raise :class:`DataError` that says how to get the file otherwise."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise DataError(
+            f"The data set {name!r} is not bundled with the package and there is no copy of it in the cache or the "
+            "mirror. To download it, install the extra: pip install 'fairpca[data]'; then run: "
+            f"fairpca data fetch {name}"
+        ) from error
+    transfer = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT_SECONDS)
+    try:
+        transfer(address, str(path), None)
+    except Exception as error:  # requests, urllib3 and the socket each have their own kinds
+        raise DataError(
+            f"The data set {name!r} is not bundled with the package, there is no copy of it in the cache or the "
+            f"mirror, and downloading {address} failed: {type(error).__name__}: {error}. "
+            f"With a network, run: fairpca data fetch {name}. Without one, put the file at {wanted}, or set "
+            f"FAIRPCA_MIRROR to a folder that holds it."
+        ) from error

@@ -1,0 +1,165 @@
+"""The faces: 13232 grey images of Labeled Faces in the Wild, 49 rows by 36 columns.
+
+The public source is one text file an image in the repository mhli971/Fair-PCA.  A pixel there is the mean of three
+channels, so a multiple of 1/3.  They are kept as ``lfw_49x36.npz`` with the nearest integers (`images`, uint8) and the
+rest in thirds (`thirds`, int8), and are known by a checksum over these arrays, whoever compressed them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_number
+from fairpca.datasets._archive import check_member, read_member
+from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._dataset import Dataset, make_dataset
+from fairpca.datasets._files import ChecksumError, DataError, cache_folder, download, mirror_folder, store
+from fairpca.datasets._registry import faces_digest, faces_source
+
+__all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "find_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
+
+FACES_FILE = "lfw_49x36.npz"
+IMAGE_SHAPE = (49, 36)
+SMALL_SHAPE = (24, 24)
+N_FACES = 13232
+ARCHIVE_HOST = "https://codeload.github.com"
+
+
+def content_digest(images: np.ndarray, thirds: np.ndarray, sex: np.ndarray) -> str:
+    """SHA-256 of the three arrays' bytes, one after the other."""
+    digest = hashlib.sha256()
+    for array in (images, thirds, sex):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def find_faces() -> Path | None:
+    """Return the file with the faces in the cache, else in the mirror, else None."""
+    places = [folder / FACES_FILE for folder in (cache_folder(), mirror_folder()) if folder is not None]
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_faces(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return images, thirds and sex from a file, verified by their contents."""
+    advice = "Delete the file and run: fairpca data fetch lfw"
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            images, thirds, sex = archive["images"], archive["thirds"], archive["sex"]
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} does not hold the faces ({type(error).__name__}: {error}). {advice}") from error
+    actual, expected = content_digest(images, thirds, sex), faces_digest()
+    if actual != expected:
+        raise ChecksumError(f"{path}: expected SHA-256 {expected} of the contents, got {actual}. {advice}")
+    return images, thirds, sex
+
+
+def fetch_faces(*, progress: bool) -> Path:
+    """Download the source archive, convert it, and keep the result in the cache."""
+    repository, commit = faces_source()
+    target = cache_folder() / FACES_FILE
+
+    def make(path: Path) -> None:
+        address = f"{ARCHIVE_HOST}/{repository}/zip/{commit}"
+        with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as folder:
+            archive = Path(folder) / "source.zip"
+            download(address, archive, name="lfw", wanted=target, progress=progress)
+            images, thirds, sex = convert_archive(archive, progress=progress)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, images=images, thirds=thirds, sex=sex, image_shape=np.array(IMAGE_SHAPE))
+        path.write_bytes(buffer.getvalue())
+
+    def verify(path: Path) -> None:
+        read_faces(path)
+
+    return store(target, _is_good, make, verify)
+
+
+def _is_good(path: Path) -> bool:
+    try:
+        read_faces(path)
+    except DataError:
+        return False
+    return True
+
+
+def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return images, thirds and sex from the source repository as a zip archive; nothing is unpacked."""
+    from tqdm import tqdm
+
+    images = np.empty((N_FACES, IMAGE_SHAPE[0] * IMAGE_SHAPE[1]), dtype=np.uint8)
+    thirds = np.empty(images.shape, dtype=np.int8)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {}
+            for name in map(check_member, archive.namelist()):
+                found = re.fullmatch(r"[^/]+/data/images/(img\d+|sex)\.txt", name)
+                if found:
+                    members[found[1]] = name
+            sex = np.array(read_member(archive, members["sex"]).split(), dtype=np.float64)
+            for i in tqdm(range(N_FACES), desc="lfw: reading faces", unit="face", disable=not progress):
+                pixels = np.array(read_member(archive, members[f"img{i}"]).split(), dtype=np.float64)
+                whole = np.rint(3 * pixels).astype(np.int16)
+                nearest = (whole + 1) // 3
+                images[i], thirds[i] = nearest, whole - 3 * nearest
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"The archive with the faces is not the expected one ({type(error).__name__}: {error}). Nothing was kept; "
+            "try again, the transfer may have been cut."
+        ) from error
+    return images, thirds, sex.astype(np.uint8)
+
+
+def _faces() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return read_faces(find_faces() or fetch_faces(progress=False))
+
+
+def load_lfw(as_frame: bool, dtype: str) -> Dataset:
+    """Load all faces with their exact pixels, 0 to 255."""
+    check_choice("dtype", dtype, ("float64", "float32"))
+    images, thirds, sex = _faces()
+    pixels = exact_pixels(images, thirds, dtype)
+    entry = CATALOG["lfw"]
+    names = tuple(f"pixel_{i}_{j}" for i in range(IMAGE_SHAPE[0]) for j in range(IMAGE_SHAPE[1]))
+    return make_dataset("lfw", entry.description, pixels, None, sex, entry.group_names, names, as_frame=as_frame)
+
+
+def exact_pixels(images: np.ndarray, thirds: np.ndarray, dtype: str = "float64") -> np.ndarray:
+    """Return the multiples of 1/3 that the source holds, correctly rounded."""
+    pixels = images.astype(dtype)
+    pixels *= 3
+    pixels += thirds
+    pixels /= 3
+    return pixels
+
+
+def load_lfw_24x24(as_frame: bool, random_state: int, n_per_group: int) -> Dataset:
+    """Load a random sample of faces at Vu et al.'s size, women first."""
+    check_number("random_state", random_state, low=0, integer=True)
+    images, thirds, sex = _faces()
+    smallest = int(np.bincount(sex).min())
+    check_number("n_per_group", n_per_group, low=1, high=smallest, integer=True)
+    rng = np.random.default_rng(random_state)
+    rows = np.concatenate([rng.choice(np.flatnonzero(sex == s), n_per_group, replace=False) for s in (0, 1)])
+    faces = exact_pixels(images[rows], thirds[rows], "float32")
+    small = np.stack([_resize(face.reshape(IMAGE_SHAPE)) for face in faces]).reshape(len(rows), -1)
+    entry = CATALOG["lfw_24x24"]
+    names = tuple(f"pixel_{i}_{j}" for i in range(SMALL_SHAPE[0]) for j in range(SMALL_SHAPE[1]))
+    pixels = small.astype(np.float64) / 255
+    return make_dataset(
+        "lfw_24x24", entry.description, pixels, None, sex[rows], entry.group_names, names, as_frame=as_frame
+    )
+
+
+def _resize(face: np.ndarray) -> np.ndarray:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DataError("lfw_24x24 resizes faces with Pillow. Install it: pip install 'fairpca[data]'.") from error
+    return np.asarray(Image.fromarray(face).resize(SMALL_SHAPE, Image.Resampling.BICUBIC))

@@ -1,0 +1,183 @@
+"""From verified bytes to a :class:`Dataset`: the tables of Vu et al., Lee et al. and Samadi et al."""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from fairpca._validation import check_choice, check_number
+from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._dataset import Dataset, make_dataset
+from fairpca.datasets._files import read_bundled, read_upstream
+from fairpca.datasets._registry import upstream
+
+__all__ = [
+    "LEE_TRAIN_ROWS",
+    "SYNTHETIC2_WIDTHS",
+    "load_credit_table",
+    "load_lee",
+    "load_lee_split",
+    "load_synthetic1",
+    "load_synthetic2",
+    "load_vu",
+    "split_text",
+]
+
+N_SPLITS = 10
+LEE_TRAIN_ROWS = {"compas": 1727, "german": 700, "adult": 1582}
+SYNTHETIC2_WIDTHS = tuple(range(20, 101, 10))
+SYNTHETIC2_TRAIN_ROWS = 336
+# Columns that the loader of Vu et al. drops besides the constant ones.
+_VU_DROPPED = {"steel": ("perimX", "perimY")}
+
+
+def _numbers(text: bytes, *, header: bool) -> tuple[tuple[str, ...], np.ndarray]:
+    """Read CSV so that every decimal number becomes the nearest float."""
+    names: tuple[str, ...] = ()
+    if header:
+        first = text[: text.index(b"\n")].decode("utf-8-sig").strip()
+        names = tuple(cell.strip().strip('"') for cell in next(csv.reader([first], skipinitialspace=True)))
+    frame = pd.read_csv(
+        io.BytesIO(text), header=None, skiprows=int(header), dtype=np.float64, float_precision="round_trip"
+    )
+    return names, np.ascontiguousarray(frame.to_numpy())
+
+
+@lru_cache(maxsize=8)
+def _bundled(stem: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return names and values of a bundled table; callers must not write into the array."""
+    names, values = _numbers(read_bundled(f"{stem}.csv.xz"), header=True)
+    values.setflags(write=False)
+    return names, values
+
+
+def _label(values: np.ndarray) -> np.ndarray:
+    whole = values.astype(np.int64)
+    return whole if np.array_equal(whole, values) else values.copy()
+
+
+def _dress(
+    name: str, X: np.ndarray, y: np.ndarray | None, codes: np.ndarray, names: tuple[str, ...], as_frame: bool
+) -> Dataset:
+    entry = CATALOG[name]
+    X = np.array(X, dtype=np.float64, order="C")
+    label = None if y is None else _label(y)
+    return make_dataset(name, entry.description, X, label, codes, entry.group_names, names, as_frame=as_frame)
+
+
+def _bundled_dataset(name: str, as_frame: bool, drop: tuple[str, ...] = ()) -> Dataset:
+    names, values = _bundled(name)
+    tail = ("label", "group") if names[-2] == "label" else ("group",)
+    kept = [j for j, column in enumerate(names) if column not in (*tail, *drop)]
+    y = values[:, -2] if len(tail) == 2 else None
+    return _dress(name, values[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
+
+
+def load_vu(name: str, as_frame: bool) -> Dataset:
+    """Load one of the fourteen tables of Vu et al., with the columns that their loader keeps."""
+    if CATALOG[name].bundled:
+        return _bundled_dataset(name, as_frame)
+    names, values = _numbers(read_upstream(upstream(name), name), header=True)
+    features = values[:, :-2]
+    constant = features.std(axis=0, ddof=1) == 0
+    dropped = _VU_DROPPED.get(name, ())
+    kept = [j for j, column in enumerate(names[:-2]) if not constant[j] and column not in dropped]
+    y = None if names[-2] == "DummyMain" else values[:, -2]
+    return _dress(name, features[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
+
+
+def load_credit_table(as_frame: bool, keep_pay_amt6: bool) -> Dataset:
+    """Load Samadi et al.'s credit table."""
+    return _bundled_dataset("credit", as_frame, drop=() if keep_pay_amt6 else ("PAY_AMT6",))
+
+
+def load_lee(name: str, as_frame: bool) -> Dataset:
+    """Load one of Lee et al.'s real tables, not standardised."""
+    return _bundled_dataset(name, as_frame)
+
+
+def check_split(split: int) -> int:
+    """Return the number of a split, or raise."""
+    check_number("split", split, low=0, high=N_SPLITS - 1, integer=True)
+    return int(split)
+
+
+def _split_rows(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of one split in the authors' order, standardised as theirs: training and test part.
+
+    The authors subtract the training mean and divide by the training standard deviation (ddof 0), by 1 where that
+    is 0; label and group stay as they are.
+    """
+    _, values = _bundled(name)
+    _, orders = _bundled(f"{name}_splits")
+    rows = values[orders[:, check_split(split)].astype(np.int64)]
+    n_train = LEE_TRAIN_ROWS[name]
+    features = rows[:, :-2]
+    mean = features[:n_train].mean(axis=0)
+    scale = features[:n_train].std(axis=0)
+    scale[scale == 0] = 1
+    rows[:, :-2] = (features - mean) / scale
+    return rows[:n_train], rows[n_train:]
+
+
+def load_lee_split(name: str, split: int, as_frame: bool) -> tuple[Dataset, Dataset]:
+    """Load one of the ten splits that Lee et al. published."""
+    feature_names = _bundled(name)[0][:-2]
+    train, test = (
+        _dress(name, part[:, :-2], part[:, -2], part[:, -1], feature_names, as_frame)
+        for part in _split_rows(name, split)
+    )
+    return train, test
+
+
+def split_text(name: str, split: int, part: str) -> bytes:
+    """Return one split file of Lee et al., byte for byte as they published it.
+
+    Parameters
+    ----------
+    name : {"compas", "german", "adult"}
+        The data set.
+    split : int
+        0 to 9.
+    part : {"train", "test"}
+        Which of the two files.
+
+    Returns
+    -------
+    bytes
+        Comma-separated numbers without a header; the last two columns are the label and the group.
+    """
+    check_choice("name", name, tuple(LEE_TRAIN_ROWS))
+    check_choice("part", part, ("train", "test"))
+    buffer = io.BytesIO()
+    np.savetxt(buffer, _split_rows(name, split)[part == "test"], delimiter=",")
+    return buffer.getvalue()
+
+
+def load_synthetic1(as_frame: bool) -> Dataset:
+    """Load the sample behind Figure 1 of Lee et al."""
+    _, values = _numbers(read_upstream(upstream("synthetic1"), "synthetic1"), header=False)
+    return _synthetic("synthetic1", values, as_frame)
+
+
+def load_synthetic2(as_frame: bool, p: int, split: int | None) -> Dataset | tuple[Dataset, Dataset]:
+    """Load the sample behind Figures 2 and 3 of Lee et al. with `p` features, whole or as one of its splits."""
+    if p not in SYNTHETIC2_WIDTHS:
+        raise ValueError(f"p={p!r} was not published; choose one of {', '.join(map(str, SYNTHETIC2_WIDTHS))}.")
+    parts = [read_upstream(upstream(f"synthetic2/{p}/{part}_1"), "synthetic2") for part in ("train", "test")]
+    values = np.vstack([_numbers(part, header=False)[1] for part in parts])
+    if split is None:
+        return _synthetic("synthetic2", values, as_frame)
+    names, orders = _bundled("synthetic2_splits")
+    values = values[orders[:, names.index(f"p{p}_split_{check_split(split)}")].astype(np.int64)]
+    train, test = values[:SYNTHETIC2_TRAIN_ROWS], values[SYNTHETIC2_TRAIN_ROWS:]
+    return _synthetic("synthetic2", train, as_frame), _synthetic("synthetic2", test, as_frame)
+
+
+def _synthetic(name: str, values: np.ndarray, as_frame: bool) -> Dataset:
+    names = tuple(f"x{j}" for j in range(values.shape[1] - 2))
+    return _dress(name, values[:, :-2], values[:, -2], values[:, -1], names, as_frame)
