@@ -1,0 +1,106 @@
+"""Stated approximations of MMD² for data too large for the exact kernel, each with its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm, qmc
+
+from fairpca.solvers.mmd_kernel import WeightedRows, contrast_weights
+
+__all__ = ["FourierRows", "gaussian_frequencies", "stratified_rows", "subsampled"]
+
+_CHUNK = 4096  # rows whose trigonometric features are held at once
+
+
+def gaussian_frequencies(n_features: int, d: int, seed: int) -> np.ndarray:
+    """Return standard normal frequencies (n_features × d) from a scrambled Sobol sequence (a power of two of them)."""
+    power = max(1, int(np.ceil(np.log2(n_features))))
+    points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random_base2(power)
+    return norm.ppf(np.clip(points, 1e-12, 1 - 1e-12))
+
+
+def stratified_rows(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Choose about `size` rows, each group in its share and with two rows at least; sorted row numbers."""
+    counts = np.bincount(codes)
+    chosen = []
+    for g, count in enumerate(counts):
+        if count:
+            quota = min(int(count), max(2, round(size * count / codes.size)))
+            chosen.append(rng.choice(np.flatnonzero(codes == g), quota, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def subsampled(X: np.ndarray, codes: np.ndarray, size: int, random_state: int) -> WeightedRows:
+    """Return the exact term of a stratified subsample of the rows.
+
+    The biased MMD² of m and n rows exceeds that of the populations by about 1/m + 1/n at most, so the value on a
+    subsample is an over-estimate of that size; :class:`~fairpca.MBFPCA` evaluates the exact value once at the end.
+    """
+    rows = stratified_rows(codes, size, np.random.default_rng(random_state))
+    return WeightedRows.from_groups(X[rows], codes[rows], int(codes.max()) + 1)
+
+
+@dataclass(frozen=True)
+class FourierRows:
+    """MMD² by random Fourier features: mean over frequencies of |Σ_i c_i exp(i w'V'x_i)|² (Bochner's theorem).
+
+    The cost is linear in the number of rows. Zero here does not imply that the MMD is zero, so this can
+    guide the search but cannot certify the constraint.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        Rows.
+    C : ndarray of shape (r, n)
+        Signed weights, see :func:`~fairpca.solvers.mmd_kernel.contrast_weights`.
+    frequencies : ndarray of shape (F, d)
+        Standard normal directions; divided by σ in use.
+    """
+
+    X: np.ndarray
+    C: np.ndarray
+    frequencies: np.ndarray
+
+    @classmethod
+    def from_groups(
+        cls, X: np.ndarray, codes: np.ndarray, n_components: int, n_features: int, random_state: int
+    ) -> FourierRows:
+        """Build the term that compares the groups of `codes` with about `n_features` frequencies."""
+        weights = contrast_weights(codes, int(codes.max()) + 1)
+        return cls(X, weights, gaussian_frequencies(n_features, n_components, random_state))
+
+    def _sums(self, V: np.ndarray, sigma: float) -> np.ndarray:
+        """Return Σ_i c_i exp(i w'V'x_i), complex, shape (r, F)."""
+        directions = (V @ self.frequencies[:, : V.shape[1]].T) / sigma
+        total = np.zeros((len(self.C), len(self.frequencies)), dtype=complex)
+        for start in range(0, len(self.X), _CHUNK):
+            angle = self.X[start : start + _CHUNK] @ directions
+            weights = self.C[:, start : start + _CHUNK]
+            total += weights @ np.cos(angle) + 1j * (weights @ np.sin(angle))
+        return total
+
+    def value(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> float:
+        """Return the estimate of h(V)."""
+        return float(np.mean(np.sum(np.abs(self._sums(V, sigma)) ** 2, axis=0)))
+
+    def standard_error(self, V: np.ndarray, sigma: float) -> float:
+        """Return the standard error of the estimate as if the frequencies were independent (an upper guide)."""
+        powers = np.sum(np.abs(self._sums(V, sigma)) ** 2, axis=0)
+        return float(powers.std(ddof=1) / np.sqrt(powers.size))
+
+    def value_and_gradient(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> tuple[float, np.ndarray]:
+        """Return the estimate of h(V) and its exact derivative (p × d), chunk by chunk."""
+        sums = self._sums(V, sigma)
+        frequencies = self.frequencies[:, : V.shape[1]] / sigma
+        directions = V @ frequencies.T
+        slope = np.zeros((self.X.shape[1], len(frequencies)))
+        for start in range(0, len(self.X), _CHUNK):
+            rows = self.X[start : start + _CHUNK]
+            angle = rows @ directions
+            cosine, sine = np.cos(angle), np.sin(angle)
+            for c, total in zip(self.C[:, start : start + _CHUNK], sums, strict=True):
+                slope += rows.T @ (c[:, None] * (cosine * total.imag - sine * total.real))
+        value = float(np.mean(np.sum(np.abs(sums) ** 2, axis=0)))
+        return value, (2.0 / len(frequencies)) * (slope @ frequencies)
