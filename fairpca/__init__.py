@@ -9,17 +9,19 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fairpca._moments import GroupMoments
+    from fairpca.fpca import FPCA
     from fairpca.pca import PCA
     from fairpca.solvers._result import SolverResult
 
 # Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
 _HOME = {
+    "FPCA": "fairpca.fpca",
     "GroupMoments": "fairpca._moments",
     "PCA": "fairpca.pca",
     "SolverResult": "fairpca.solvers._result",
 }
 
-__all__ = ["PCA", "GroupMoments", "SolverResult", "__version__"]
+__all__ = ["FPCA", "PCA", "GroupMoments", "SolverResult", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
