@@ -232,17 +232,9 @@ class FPCA(BaseFairPCA):
 
     def _warn_undetermined(self, result: SolverResult) -> None:
         w, d = result.extra["spectrum"], result.V.shape[1]
-        if w[0] <= 1e-8:
-            warnings.warn(
-                "FPCA's optimal P is zero: the covariance penalty outweighs all variance and tr P <= d allows it, so "
-                "the subspace is arbitrary. Lower mu, or use trace='equal'.",
-                UserWarning,
-                stacklevel=4,
-            )
-            return
         warnings.warn(
-            f"FPCA's subspace is hardly determined: eigenvalues {d} and {d + 1} of the optimal P are {w[d - 1]:.6f} "
-            f"and {w[d]:.6f}. The program's value is certified, but subspaces far apart are nearly as good; compare "
+            f"FPCA's subspace is hardly determined: eigenvalues {d} and {d + 1} of the optimal P are {w[d - 1]:.6g} "
+            f"and {w[d]:.6g}. The program's value is certified, but subspaces far apart are nearly as good; compare "
             "objectives, not components, and consider another n_components or a smaller mu.",
             UserWarning,
             stacklevel=4,
