@@ -1,0 +1,65 @@
+# `make book` and `make test` do all set-up by themselves; they need Python 3.11 or later, git and make.
+# Inside an environment that already has everything (conda, say): make book VENV=none
+PROFILE ?= smoke
+JOBS    ?= 2
+VENV    ?= .venv
+# The first interpreter that is new enough.
+PY      ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+ifeq ($(VENV),none)
+BIN   =
+READY =
+else
+BIN   = $(VENV)/bin/
+READY = $(VENV)/.ready
+endif
+PYTHON = $(BIN)python
+
+export PYTHONUNBUFFERED = 1
+
+.PHONY: help setup notebooks book test lint lock clean
+
+help:
+	@echo "make book       execute the chapters and build the site in _build/html"
+	@echo "make test       run all tests, chapters included"
+	@echo "make notebooks  execute the chapters that have changed"
+	@echo "make lint       ruff and mypy"
+	@echo "make setup      create .venv with the locked versions"
+	@echo "make lock       resolve requirements.lock anew"
+	@echo "make clean      remove what was built; .venv stays"
+	@echo "PROFILE=paper runs the experiments in the chapters in full; JOBS=2 is the number of processes."
+
+setup: $(READY)
+
+$(VENV)/.ready: pyproject.toml requirements.lock
+	@test -n "$(PY)" || { echo "Python 3.11 or later is needed; name it with PY=/path/to/python3"; exit 1; }
+	test -x $(VENV)/bin/python || $(PY) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+notebooks: setup
+	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile $(PROFILE)
+
+book: notebooks
+	@rm -rf _build/html
+	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
+	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --all -W --keep-going \
+	  > _build/book.log 2>&1 || { cat _build/book.log; exit 1; }
+	$(PYTHON) scripts/check_links.py _build/html
+	@echo "The book is in _build/html/index.html"
+
+test: setup
+	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal
+
+lint: setup
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+
+lock: setup
+	$(PYTHON) scripts/lock.py $(PYTHONS)
+
+clean:
+	rm -rf _build _executed

@@ -1,0 +1,78 @@
+"""Fill the API page from the package: every public name, grouped by module, none forgotten."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+PAGE = "chapters/use/api"
+MARKER = "<!-- public names -->"
+METHODS = ("fit", "transform", "inverse_transform")
+
+
+def _entry(module: str, name: str, thing: Any) -> str:
+    if inspect.isclass(thing):
+        if hasattr(thing, "fit") and hasattr(thing, "transform"):
+            # What scikit-learn adds to every estimator is in its own documentation.
+            methods = "".join(f"\n   .. automethod:: {m}\n" for m in METHODS if hasattr(thing, m))
+            return f".. autoclass:: {module}.{name}\n{methods}"
+        return f".. autoclass:: {module}.{name}\n   :members:\n"
+    if callable(thing):
+        return f".. autofunction:: {module}.{name}\n"
+    return f".. autodata:: {module}.{name}\n"
+
+
+def _section(heading: str, module: ModuleType, names: list[str]) -> str:
+    text = f"## {heading}\n\n"
+    first_line = (module.__doc__ or "").strip().splitlines()
+    if first_line and module.__name__ != "fairpca":
+        text += f"{first_line[0]}\n\n"
+    entries = "\n".join(_entry(module.__name__, name, getattr(module, name)) for name in sorted(names, key=str.lower))
+    return text + f"```{{eval-rst}}\n{entries}```\n\n"
+
+
+def public_modules() -> list[ModuleType]:
+    """Return the modules of the package that declare public names, except the benchmarks."""
+    import fairpca
+
+    names = [info.name for info in pkgutil.walk_packages(fairpca.__path__, "fairpca.")]
+    public = [n for n in names if not any(part.startswith("_") for part in n.split(".")) and ".bench" not in n]
+    return [module for module in map(importlib.import_module, public) if getattr(module, "__all__", [])]
+
+
+def api_text() -> str:
+    """Return the generated part of the page."""
+    import fairpca
+
+    names = [name for name in fairpca.__all__ if name != "__version__"]
+    shown = {id(getattr(fairpca, name)) for name in names}
+    estimators = [name for name in names if hasattr(getattr(fairpca, name), "fit")]
+    text = _section("Estimators", fairpca, estimators)
+    others = [name for name in names if name not in estimators]
+    if others:
+        text += _section("Moments and results", fairpca, others)
+    for module in public_modules():
+        own = []
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if id(thing) in shown:
+                continue
+            if inspect.isclass(thing) or callable(thing):
+                shown.add(id(thing))
+            own.append(name)
+        if own:
+            text += _section(f"`{module.__name__}`", module, own)
+    return text
+
+
+def _insert(app: Any, docname: str, source: list[str]) -> None:
+    if docname == PAGE:
+        source[0] = source[0].replace(MARKER, api_text())
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("source-read", _insert)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

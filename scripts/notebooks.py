@@ -1,0 +1,288 @@
+"""The chapters as notebooks: find them, execute each one once, know whether an execution is still current.
+
+A chapter is a MyST text notebook under ``chapters/``. Its execution is kept in ``_executed/<profile>/`` together with
+a stamp: a hash of everything that its outputs can depend on. While the stamp matches, nobody executes it again, so
+``make test`` and ``make book`` share one execution.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+EXECUTED = ROOT / "_executed"
+PROFILES = ("smoke", "paper")
+CELL_TIMEOUT = 600  # seconds; the paper profile has no limit
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class ChapterError(Exception):
+    """A chapter is wrong, or its execution failed; the message names chapter, cell and reason."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One executed chapter: where it is stored, how long it took, and whether it was reused."""
+
+    path: Path
+    seconds: float
+    reused: bool
+
+
+def chapters_in_toc(root: Path = ROOT) -> list[Path]:
+    """Return the source files of the book in reading order."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))
+
+    def files(node: Any) -> Iterator[str]:
+        if isinstance(node, list):
+            for item in node:
+                yield from files(item)
+        elif isinstance(node, dict):
+            yield from (value for key, value in node.items() if key in ("root", "file"))
+            for value in node.values():
+                yield from files(value)
+
+    return [root / f"{name}.md" for name in files(toc)]
+
+
+def is_notebook(source: Path) -> bool:
+    """Return whether a chapter has code to execute; the others are plain pages."""
+    return re.search(r"^```+\{code-cell\}", source.read_text(encoding="utf8"), re.MULTILINE) is not None
+
+
+def executable_chapters(root: Path = ROOT) -> list[Path]:
+    """Return the chapters that have code, in reading order."""
+    return [source for source in chapters_in_toc(root) if is_notebook(source)]
+
+
+def title(source: Path, root: Path = ROOT) -> str:
+    """Return the short name of a chapter, such as ``start/pca``."""
+    source = source.resolve()
+    base = root / "chapters"
+    return source.relative_to(base if base in source.parents else root).with_suffix("").as_posix()
+
+
+def executed_path(source: Path, folder: str, root: Path = ROOT) -> Path:
+    """Return where the execution of a chapter is kept."""
+    return root / "_executed" / folder / source.resolve().relative_to(root).with_suffix(".ipynb")
+
+
+def read_parameters(notebook: Any, name: str) -> dict[str, Any]:
+    """Return the defaults of the single parameters cell, whose values are literals."""
+    cells = [c for c in notebook.cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
+    if len(cells) != 1:
+        raise ChapterError(f"{name}: {len(cells)} cells are tagged `parameters`; a chapter has exactly one")
+    values: dict[str, Any] = {}
+    for statement in ast.parse(cells[0].source).body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target, value = statement.target, statement.value
+        else:
+            raise ChapterError(f"{name}: the parameters cell may hold only `name = literal` lines")
+        if not isinstance(target, ast.Name):
+            raise ChapterError(f"{name}: the parameters cell may assign plain names only")
+        try:
+            values[target.id] = ast.literal_eval(value)
+        except ValueError:
+            raise ChapterError(
+                f"{name}: parameter {target.id!r} is not a literal; papermill would leave values derived from it "
+                "stale. Derive it in the next cell."
+            ) from None
+    return values
+
+
+def check_parameters(notebook: Any, parameters: dict[str, Any], name: str) -> dict[str, Any]:
+    """Refuse unknown parameters (papermill would ignore them) and return all values of the run."""
+    defaults = read_parameters(notebook, name)
+    unknown = sorted(set(parameters) - set(defaults))
+    if unknown:
+        raise ChapterError(f"{name}: unknown parameter(s) {', '.join(unknown)}; it has {', '.join(sorted(defaults))}")
+    return defaults | parameters
+
+
+@cache
+def _hash_of_inputs(root: Path) -> str:
+    """Hash the package, the data and the installed versions: what every chapter depends on."""
+    digest = hashlib.sha256()
+    for folder in ("fairpca", "data"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    lock = root / "requirements.lock"
+    digest.update(lock.read_bytes() if lock.exists() else b"")
+    versions = sorted(f"{d.name}=={d.version}" for d in distributions() if d.name != "fairpca")
+    digest.update("\n".join([sys.version, *versions]).encode())
+    # With a mirror at hand a chapter computes what it can otherwise only show from the stored results.
+    digest.update(os.environ.get("FAIRPCA_MIRROR", "").encode())
+    return digest.hexdigest()
+
+
+def stamp(source: Path, parameters: dict[str, Any], root: Path = ROOT) -> str:
+    """Return the hash of everything that the outputs of a chapter depend on; prose does not count."""
+    cells = [
+        (cell.source, sorted(cell.metadata.get("tags", [])))
+        for cell in jupytext.read(source).cells
+        if cell.cell_type == "code"
+    ]
+    content = json.dumps([cells, parameters, _hash_of_inputs(root)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def stored_record(path: Path) -> dict[str, Any]:
+    """Return what was written about an execution (stamp, seconds, parameters); empty if there is none."""
+    if not path.exists():
+        return {}
+    return dict(json.loads(path.read_text(encoding="utf8"))["metadata"].get("fairpca", {}))
+
+
+def default_mirror(root: Path = ROOT) -> None:
+    """Use the data mirror beside the checkout when there is one and nothing else was said."""
+    mirror = root.parent / "shared" / "data"
+    if mirror.is_dir():
+        os.environ.setdefault("FAIRPCA_MIRROR", str(mirror))
+
+
+@contextmanager
+def _kernel_environment(root: Path) -> Iterator[None]:
+    """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""
+    wanted = dict.fromkeys(THREAD_VARIABLES, "1")
+    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    wanted["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def execute(
+    source: Path,
+    parameters: dict[str, Any] | None = None,
+    *,
+    folder: str = "smoke",
+    root: Path = ROOT,
+    force: bool = False,
+    timeout: float | None = CELL_TIMEOUT,
+) -> Execution:
+    """Execute one chapter with papermill, unless its stored execution is current.
+
+    Parameters
+    ----------
+    source : Path
+        The MyST file.
+    parameters : dict, optional
+        Values that replace those of the parameters cell; unknown names are refused.
+    folder : str
+        Subfolder of ``_executed`` that takes the result.
+    root : Path
+        The checkout.
+    force : bool
+        Execute even if nothing has changed.
+    timeout : float or None
+        Seconds that one cell may take.
+
+    Returns
+    -------
+    Execution
+
+    Raises
+    ------
+    ChapterError
+        If a parameter is unknown, a cell fails or a cell writes to standard error. The failed notebook is then kept in
+        ``_executed/failed`` to look at, and no earlier execution of the chapter survives under its name.
+    """
+    source, name = source.resolve(), title(source, root)
+    notebook = jupytext.read(source)
+    values = check_parameters(notebook, parameters or {}, name)
+    target = executed_path(source, folder, root)
+    wanted, record = stamp(source, values, root), stored_record(target)
+    if record.get("stamp") == wanted and not force:
+        return Execution(target, record["seconds"], reused=True)
+
+    import papermill
+
+    target.unlink(missing_ok=True)
+    work = root / "_executed" / "working"
+    work.mkdir(parents=True, exist_ok=True)
+    before, after = (work / f"{source.stem}-{uuid.uuid4().hex}-{part}.ipynb" for part in ("in", "out"))
+    nbformat.write(notebook, before)
+    start = time.perf_counter()
+    try:
+        with _kernel_environment(root):
+            papermill.execute_notebook(
+                str(before),
+                str(after),
+                parameters=parameters or None,
+                cwd=str(source.parent),
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+                execution_timeout=timeout,
+            )
+        done = nbformat.read(after, 4)
+        _refuse_stderr(done, name)
+        done.metadata.pop("papermill", None)  # it holds paths of this machine
+        done.metadata["fairpca"] = {
+            "stamp": wanted,
+            "seconds": round(time.perf_counter() - start, 1),
+            "parameters": values,
+        }
+        nbformat.write(done, after)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(after, target)
+    except papermill.exceptions.PapermillExecutionError as error:
+        raise ChapterError(f"{name}: {_describe_failure(error)}{_keep_failed(after, source, root)}") from None
+    except ChapterError as error:
+        raise ChapterError(f"{error}{_keep_failed(after, source, root)}") from None
+    except Exception as error:  # a time-out or a dead kernel; papermill has no class of its own for them
+        raise ChapterError(f"{name}: {type(error).__name__}: {error}{_keep_failed(after, source, root)}") from error
+    finally:
+        before.unlink(missing_ok=True)
+        after.unlink(missing_ok=True)
+    return Execution(target, done.metadata["fairpca"]["seconds"], reused=False)
+
+
+def _refuse_stderr(notebook: Any, name: str) -> None:
+    """A page must not show warnings with paths of the machine that built it."""
+    for number, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream" and output.name == "stderr":
+                raise ChapterError(f"{name}: cell {number} wrote to standard error:\n{cell.source}\n\n{output.text}")
+
+
+def _describe_failure(error: Any) -> str:
+    frames = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
+    return f"cell {error.cell_index} failed:\n{error.source}\n\n{frames}"
+
+
+def _keep_failed(after: Path, source: Path, root: Path) -> str:
+    if not after.exists():
+        return ""
+    kept = executed_path(source, "failed", root)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(after, kept)
+    return f"\n(the notebook is in {kept.relative_to(root)})"

@@ -1,0 +1,103 @@
+"""Execute the chapters with papermill, each one once.
+
+    python scripts/run_notebooks.py                          all chapters that have changed, two at a time
+    python scripts/run_notebooks.py chapters/start/pca.md    one chapter
+    python scripts/run_notebooks.py chapters/start/pca.md -p seed 3
+
+Parameters given with ``-p`` go to ``_executed/custom`` and never into the book.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import notebooks
+from notebooks import ChapterError, Execution
+
+Job = tuple[Path, dict[str, Any], str, Path, bool]
+
+
+def literal(text: str) -> Any:
+    """Read a parameter value; what is no Python literal is a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def run_one(job: Job) -> Execution:
+    source, parameters, folder, root, force = job
+    timeout = None if parameters.get("profile") == "paper" else notebooks.CELL_TIMEOUT
+    return notebooks.execute(source, parameters, folder=folder, root=root, force=force, timeout=timeout)
+
+
+def longest_first(sources: list[Path], folder: str, root: Path) -> list[Path]:
+    """Order by the time of the last run, unknown ones first, so that the last worker does not start the longest."""
+
+    def seconds(source: Path) -> float:
+        record = notebooks.stored_record(notebooks.executed_path(source, folder, root))
+        return -float(record.get("seconds", float("inf")))
+
+    return sorted(sources, key=seconds)
+
+
+def run_all(jobs: list[Job], workers: int, report: Callable[[str], None]) -> list[str]:
+    """Run the jobs in processes and return the messages of those that failed."""
+    failures = []
+    # Each chapter starts its own kernel, so the workers need nothing from this process.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max(1, min(workers, len(jobs))), mp_context=context) as pool:
+        futures = {pool.submit(run_one, job): notebooks.title(job[0], job[3]) for job in jobs}
+        for future in as_completed(futures):
+            name = futures[future]
+            try:
+                done = future.result()
+            except ChapterError as error:
+                failures.append(str(error))
+                report(f"FAILED          {name}")
+            else:
+                report(f"{'unchanged' if done.reused else 'executed '} {done.seconds:5.1f}s {name}")
+    return failures
+
+
+def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("chapters", nargs="*", type=Path, help="source files; all by default")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="chapters executed at the same time")
+    parser.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    parser.add_argument("--profile", choices=notebooks.PROFILES, default="smoke")
+    parser.add_argument("--force", action="store_true", help="execute also what has not changed")
+    options = parser.parse_args(arguments)
+
+    notebooks.default_mirror(root)
+    parameters = {name: literal(value) for name, value in options.parameter}
+    folder = "custom" if parameters else options.profile
+    if options.profile != "smoke":
+        parameters.setdefault("profile", options.profile)
+    sources = [path.resolve() for path in options.chapters] or notebooks.executable_chapters(root)
+    missing = [str(path) for path in sources if not path.is_file()]
+    if missing:
+        parser.error(f"no such chapter: {', '.join(missing)}")
+    if not sources:
+        print("no chapter has code")
+        return 0
+
+    start = time.perf_counter()
+    jobs = [(source, parameters, folder, root, options.force) for source in longest_first(sources, folder, root)]
+    failures = run_all(jobs, options.jobs, lambda line: print(line, flush=True))
+    for message in failures:
+        print(f"\n{message}", file=sys.stderr)
+    print(f"{len(jobs) - len(failures)} of {len(jobs)} chapters are current, {time.perf_counter() - start:.0f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,326 @@
+"""The rules that chapters keep, and the guards of the build: each fails when it should."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import check_links
+import fill_cache
+import jupytext
+import notebooks
+import pytest
+import run_notebooks
+import yaml
+from notebooks import ChapterError
+
+ROOT = notebooks.ROOT
+PARTS = ["start", "samadi2018", "lee2022", "vu2022", "beyond", "use", "appendix"]
+CHAPTERS = notebooks.chapters_in_toc()
+NOTEBOOKS = notebooks.executable_chapters()
+MAX_LINES = 430
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+FENCE = re.compile(r"^(`{3,}|:{3,}|~{3,})")
+
+
+def prose(source: Path) -> str:
+    """Return a chapter without code cells, code blocks and inline code."""
+    lines, fence, skip = [], "", False
+    for line in source.read_text(encoding="utf8").splitlines():
+        if not fence and (match := re.match(r"^(```+)(.*)$", line)):
+            what = match[2].strip()
+            fence, skip = match[1], not what.startswith("{") or "code" in what or "math" in what or "eval-rst" in what
+        elif fence and line.startswith(fence) and not line.strip("`"):
+            fence, skip = "", False
+        elif not skip:
+            lines.append(re.sub(r"`[^`\n]*`", "", line))
+    return "\n".join(lines)
+
+
+def nested_code_cells(text: str) -> list[int]:
+    """Return the lines of code cells that stand inside another directive, where neither tool treats them well."""
+    stack: list[str] = []
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = FENCE.match(line)
+        if not match:
+            continue
+        fence, rest = match[1], line[len(match[1]) :].strip()
+        if stack and not rest and fence[0] == stack[-1][0] and len(fence) >= len(stack[-1]):
+            stack.pop()
+        elif not stack or stack[-1][0] != "`" or rest.startswith("{"):
+            if rest.startswith("{code-cell}") and stack:
+                found.append(number)
+            stack.append(fence)
+    return found
+
+
+def labels(source: Path) -> list[str]:
+    text = source.read_text(encoding="utf8")
+    found = re.findall(r"^\((\S+)\)=$", text, re.MULTILINE)
+    found += re.findall(r"^:(?:label|name): (\S+)$", text, re.MULTILINE)
+    found += re.findall(r"^ +name: (?!python3)(\S+)$", text, re.MULTILINE)
+    found += re.findall(r"\$\$ \((\S+)\)$", text, re.MULTILINE)
+    found += re.findall(r"\\label\{(\S+?)\}", text)
+    return found
+
+
+def code_cells(source: Path) -> list[str]:
+    return [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "code"]
+
+
+def test_toc_and_folders_agree() -> None:
+    assert len(set(CHAPTERS)) == len(CHAPTERS)
+    assert sorted(CHAPTERS) == sorted((ROOT / "chapters").rglob("*.md"))
+
+
+def test_parts_stand_in_the_order_of_the_design() -> None:
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
+    order = []
+    for part in toc["parts"]:
+        folders = {Path(chapter["file"]).parent.name for chapter in part["chapters"]}
+        assert len(folders) == 1, f"part {part['caption']!r} mixes {folders}"
+        assert part["numbered"] is True
+        order += folders
+    assert order == [part for part in PARTS if part in order]
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=notebooks.title)
+def test_page_keeps_the_rules(source: Path) -> None:
+    text = source.read_text(encoding="utf8")
+    lines = text.splitlines()
+    assert len(lines) <= MAX_LINES, f"{len(lines)} lines; split the chapter or move code into the package"
+    assert nested_code_cells(text) == []
+    assert len(re.findall(r"^# ", prose(source), re.MULTILINE)) == 1, "a page has one title"
+    cited = set(re.findall(r"\[\^([^\]]+)\](?!:)", prose(source)))
+    defined = set(re.findall(r"^\[\^([^\]]+)\]:", text, re.MULTILINE))
+    assert cited == defined, "footnotes without text, or text without footnote"
+    assert prose(source).count("$") % 2 == 0, "a formula is not closed"
+    assert not re.search(r"\bunbiased (?:representation|data|subspace|decision|PCA)", text), "say `mitigates`"
+    assert not re.search(r"<(?:script|iframe|link)\b|<img[^>]+https?:", text), "pages load nothing from the network"
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=notebooks.title)
+def test_labels_carry_the_part(source: Path) -> None:
+    part = source.parent.name if source.parent.name != "chapters" else "intro"
+    allowed = re.compile(rf"^(?:[a-z]+-)?{part}-[a-z0-9-]+$")
+    wrong = [label for label in labels(source) if not allowed.match(label)]
+    assert not wrong, f"labels are global; write fig-{part}-…, eq-{part}-…, thm-{part}-…: {wrong}"
+
+
+def test_labels_are_unique() -> None:
+    everywhere = [label for source in CHAPTERS for label in labels(source)]
+    assert len(everywhere) == len(set(everywhere))
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS, ids=notebooks.title)
+def test_notebook_keeps_the_rules(source: Path) -> None:
+    front = yaml.safe_load(source.read_text(encoding="utf8").split("---")[1])
+    assert front["kernelspec"] == KERNEL
+    assert front["jupytext"]["text_representation"]["format_name"] == "myst"
+    parameters = notebooks.read_parameters(jupytext.read(source), notebooks.title(source))
+    assert parameters["profile"] == "smoke"
+    for cell in code_cells(source):
+        assert not re.search(r"^\s*[!%]", cell, re.MULTILINE), f"no shell or magic commands:\n{cell}"
+        tree = ast.parse(cell)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                relative = re.match(r"^(?:\.{1,2}/|data/|chapters/|/(?:tmp|home|root|work)\b)", node.value)
+                assert not relative, f"chapters reach files through the package only: {node.value!r}"
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Attribute)
+                and node.value.attr == "random"
+            ):
+                allowed = ("default_rng", "Generator", "SeedSequence")
+                assert node.attr in allowed, f"use a generator with the seed, not np.random.{node.attr}"
+
+
+def test_documents_name_only_commands_and_files_that_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf8"), re.MULTILINE))
+    assert {"book", "test", "setup", "lint"} <= targets
+    for name in ("README.md", "CONTRIBUTING.md", "chapters/appendix/reproduce.md", ".ci/run"):
+        text = (ROOT / name).read_text(encoding="utf8")
+        assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= targets, name
+        for path in re.findall(r"\b((?:scripts|chapters|data|fairpca|tests|docs)/[\w./-]+\.\w+)", text):
+            if "<" not in path and "my_" not in path:
+                assert (ROOT / path).exists(), f"{name} speaks of {path}, which does not exist"
+
+
+def test_readme_example_prints_what_the_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    program = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
+    exec(compile(program, "README.md", "exec"), {})
+    assert capsys.readouterr().out == printed
+
+
+def test_ci_runs_the_readme_commands() -> None:
+    text = (ROOT / ".ci/run").read_text(encoding="utf8")
+    assert re.findall(r"^make (\w+)", text, re.MULTILINE) == ["test", "book"]
+
+
+# --- the guards -------------------------------------------------------------------------------------------------------
+
+CHAPTER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A page
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "smoke"
+n = 3
+```
+
+Some words.
+
+```{code-cell} ipython3
+print("n is", n)
+```
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A little book of one chapter."""
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "fairpca").mkdir()
+    (tmp_path / "fairpca" / "__init__.py").write_text("")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: chapters/page\n")
+    (tmp_path / "chapters" / "page.md").write_text(CHAPTER)
+    notebooks._hash_of_inputs.cache_clear()
+    yield tmp_path
+    notebooks._hash_of_inputs.cache_clear()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+kernel = pytest.mark.filterwarnings("default")
+
+
+@kernel
+def test_execution_is_reused_until_something_changes(checkout: Path) -> None:
+    page = checkout / "chapters" / "page.md"
+    first = notebooks.execute(page, root=checkout)
+    assert not first.reused
+    edit(page, "Some words.", "Other words.")
+    assert notebooks.execute(page, root=checkout).reused, "prose is no reason to execute again"
+    assert fill_cache.fill("smoke", checkout) == 1
+
+    # A change in the package, invisible to the cache of Jupyter Book, makes the execution stale.
+    (checkout / "fairpca" / "__init__.py").write_text("x = 1\n")
+    notebooks._hash_of_inputs.cache_clear()
+    with pytest.raises(ChapterError, match="have changed"):
+        fill_cache.fill("smoke", checkout)
+    assert not notebooks.execute(page, root=checkout).reused
+
+    edit(page, 'print("n is", n)', 'print("n was", n)')
+    with pytest.raises(ChapterError, match="have changed"):
+        fill_cache.fill("smoke", checkout)
+
+
+@kernel
+def test_failing_cell_gives_exit_code_one_and_leaves_nothing_to_publish(checkout: Path, capfd) -> None:
+    page = checkout / "chapters" / "page.md"
+    assert run_notebooks.main([str(page)], checkout) == 0
+    edit(page, 'print("n is", n)', "unheard_of + n")
+    assert run_notebooks.main([str(page)], checkout) == 1
+    message = capfd.readouterr().err
+    assert "page: cell 3 failed" in message
+    assert "unheard_of + n" in message
+    assert "NameError: name 'unheard_of' is not defined" in message
+    assert not notebooks.executed_path(page, "smoke", checkout).exists()
+    with pytest.raises(ChapterError, match="has not been executed"):
+        fill_cache.fill("smoke", checkout)
+
+
+@kernel
+def test_writing_to_standard_error_fails_the_chapter(checkout: Path) -> None:
+    page = checkout / "chapters" / "page.md"
+    edit(page, 'print("n is", n)', 'import warnings\nwarnings.warn("careful")')
+    with pytest.raises(ChapterError, match=r"wrote to standard error(?s:.)*careful"):
+        notebooks.execute(page, root=checkout)
+
+
+@kernel
+def test_parameters_reach_the_chapter_but_not_the_book(checkout: Path, capfd) -> None:
+    page = checkout / "chapters" / "page.md"
+    assert run_notebooks.main([str(page), "-p", "n", "5"], checkout) == 0
+    run = notebooks.executed_path(page, "custom", checkout).read_text()
+    assert "n is 5" in run
+    assert str(checkout) not in run, "a stored notebook must not hold paths of the machine"
+    with pytest.raises(ChapterError, match="has not been executed"):
+        fill_cache.fill("smoke", checkout)
+
+
+def test_unknown_parameter_is_refused(checkout: Path, capfd) -> None:
+    page = checkout / "chapters" / "page.md"
+    assert run_notebooks.main([str(page), "-p", "m", "5"], checkout) == 1
+    assert "unknown parameter(s) m; it has n, profile" in capfd.readouterr().err
+
+
+@kernel
+def test_paper_profile_is_what_the_page_says(checkout: Path) -> None:
+    page = checkout / "chapters" / "page.md"
+    assert run_notebooks.main([str(page), "--profile", "paper"], checkout) == 0
+    shown = fill_cache.book_notebook(page, "paper", checkout)
+    sources = [cell.source for cell in shown.cells if cell.cell_type == "code"]
+    assert sources[0] == 'profile = "paper"\nn = 3'
+    assert shown.cells[-1].outputs[0].text == "n is 3\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("n = 3", "n = 3\nm = 2 * n", "'m' is not a literal"),
+        ("n = 3", "print(3)", "only `name = literal`"),
+        (":tags: [parameters]", ":tags: [hide-input]", "0 cells are tagged"),
+        ('print("n is", n)', ":tags: [parameters]\n\nk = 1", "2 cells are tagged"),
+    ],
+)
+def test_parameters_cell_holds_literals_only(checkout: Path, old: str, new: str, message: str) -> None:
+    page = checkout / "chapters" / "page.md"
+    edit(page, old, new)
+    with pytest.raises(ChapterError, match=re.escape(message)):
+        notebooks.read_parameters(jupytext.read(page), "page")
+
+
+def test_nested_code_cells_are_found() -> None:
+    assert nested_code_cells(CHAPTER) == []
+    nested = ":::{note}\n```{code-cell} ipython3\n1\n```\n:::\n"
+    assert nested_code_cells(nested) == [2]
+    assert nested_code_cells("````\n```{code-cell}\n```\n````\n") == [2]
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ('<a href="other.html">x</a>', "other.html: no such file"),
+        ('<a href="#nowhere">x</a>', "#nowhere: no such anchor"),
+        ('<script src="https://example.org/x.js"></script>', "loaded from the network"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "loaded from the network"),
+        ('<img src="missing.png">', "missing.png: no such file"),
+    ],
+)
+def test_link_check_finds_what_is_wrong(tmp_path: Path, page: str, complaint: str) -> None:
+    (tmp_path / "index.html").write_text(f'<p id="here"><a href="#here">ok</a>{page}</p>')
+    _, _, complaints = check_links.check(tmp_path)
+    assert [c for c in complaints if complaint in c]
+    (tmp_path / "index.html").write_text('<p id="here"><a href="#here">ok</a><a href="https://example.org">out</a></p>')
+    assert check_links.check(tmp_path) == (1, 1, [])

@@ -1,0 +1,131 @@
+"""environment.yml, pyproject.toml and requirements.lock say the same thing; the wheel works on its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import lock as lock_script
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf8"))
+LOCK = [
+    Requirement(line)
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def pinned_versions() -> dict[str, Version]:
+    return {canonicalize_name(r.name): Version(next(iter(r.specifier)).version) for r in LOCK}
+
+
+def test_lock_holds_exact_versions_only() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf8")
+    for requirement in LOCK:
+        assert [s.operator for s in requirement.specifier] == ["=="], requirement
+        assert requirement.url is None
+        assert not Version(next(iter(requirement.specifier)).version).local, f"{requirement} is on no public index"
+    assert len({canonicalize_name(r.name) for r in LOCK}) == len(LOCK)
+    for forbidden in ("://", "--hash", "--index", "--find-links", "-e "):
+        assert forbidden not in text
+
+
+def test_lock_satisfies_pyproject() -> None:
+    pinned = pinned_versions()
+    declared = [Requirement(r) for r in lock_script.declared()]
+    assert {canonicalize_name(r.name) for r in declared} >= {"numpy", "cvxpy", "jupyter-book", "pytest", "hatchling"}
+    for requirement in declared:
+        name = canonicalize_name(requirement.name)
+        assert name in pinned, f"{requirement} is not in the lock; run `make lock`"
+        assert requirement.specifier.contains(pinned[name], prereleases=True), f"{requirement}, locked {pinned[name]}"
+
+
+def test_lock_satisfies_what_the_locked_packages_ask_for() -> None:
+    """The lock is complete: nothing is left for pip to choose."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    pinned = pinned_versions()
+    for locked in LOCK:
+        if locked.marker and not locked.marker.evaluate():
+            continue
+        try:
+            needs = requires(locked.name) or []
+        except PackageNotFoundError:
+            pytest.fail(f"{locked} is locked but not installed here")
+        for need in map(Requirement, needs):
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                name = canonicalize_name(need.name)
+                assert name in pinned, f"{locked.name} needs {need}, which is not in the lock"
+                assert need.specifier.contains(pinned[name], prereleases=True), f"{locked.name} needs {need}"
+
+
+def test_conda_environment_is_the_project() -> None:
+    packages = [d for d in ENVIRONMENT["dependencies"] if isinstance(d, str)]
+    (pip_section,) = (d["pip"] for d in ENVIRONMENT["dependencies"] if isinstance(d, dict))
+    python = Requirement(next(d for d in packages if re.match(r"python\b", d)))
+    assert python.specifier == Requirement("python" + PROJECT["requires-python"]).specifier
+    assert pip_section == ["-r requirements.lock", "-e .[book,test]"]
+    # A conda package that is also a Python dependency would compete with the lock.
+    assert {Requirement(d).name for d in packages} == {"python", "pip", "git", "make"}
+
+
+def test_every_extra_that_others_refer_to_exists() -> None:
+    extras = set(PROJECT["optional-dependencies"])
+    for requirements in PROJECT["optional-dependencies"].values():
+        for requirement in map(Requirement, requirements):
+            if requirement.name == "fairpca":
+                assert requirement.extras <= extras
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(ROOT)], check=True)
+    (built,) = folder.glob("fairpca-*.whl")
+    return built
+
+
+def test_wheel_carries_package_and_data(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        carried = set(archive.namelist())
+    listed = subprocess.run(
+        ["git", "ls-files", "fairpca", "data"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if name.startswith("fairpca/"):
+            assert name in carried
+        elif name.split("/")[1] in ("raw", "published", "results"):
+            assert f"fairpca/_{name}" in carried
+    assert not [name for name in carried if "__pycache__" in name or name.startswith("tests/")]
+
+
+def test_wheel_works_away_from_the_source_tree(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import numpy as np, fairpca\n"
+        "from fairpca._resources import data_path\n"
+        "assert fairpca.__file__.startswith(sys.argv[1]), fairpca.__file__\n"
+        "for kind in ('raw', 'published', 'results'):\n"
+        "    assert str(data_path(kind)).startswith(sys.argv[1]) and any(data_path(kind).iterdir())\n"
+        "rows = np.random.default_rng(0).normal(size=(30, 4))\n"
+        "print(fairpca.PCA(2).fit(rows, sensitive_features=[0, 1] * 15).components_.shape)\n"
+    )
+    command = [sys.executable, "-c", program, str(site)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "(2, 4)"
