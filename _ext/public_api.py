@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from types import ModuleType
 from typing import Any
 
@@ -68,6 +69,21 @@ def api_text() -> str:
     return text
 
 
+def _escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings write |x| for absolute values, which reStructuredText would take for a substitution."""
+    block = None  # indentation of the line that opened a literal block or a formula
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if block is not None and line.strip() and indent <= block:
+            block = None
+        if block is None and not line.lstrip().startswith((">>>", "...", "+-")):
+            pieces = re.split(r"(``.*?``|:\w+:`[^`]*`|`[^`]*`)", line)
+            pieces[::2] = [re.sub(r"(?<!\\)\|", r"\\|", piece) for piece in pieces[::2]]
+            lines[number] = "".join(pieces)
+        if block is None and (line.rstrip().endswith("::") or line.lstrip().startswith(".. math::")):
+            block = indent
+
+
 def _insert(app: Any, docname: str, source: list[str]) -> None:
     if docname == PAGE:
         source[0] = source[0].replace(MARKER, api_text())
@@ -75,4 +91,5 @@ def _insert(app: Any, docname: str, source: list[str]) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", _insert)
+    app.connect("autodoc-process-docstring", _escape_bars, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
