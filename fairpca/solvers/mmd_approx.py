@@ -36,7 +36,7 @@ def subsampled(X: np.ndarray, codes: np.ndarray, size: int, random_state: int) -
     """Return the exact term of a stratified subsample of the rows.
 
     The biased MMD² of m and n rows exceeds that of the populations by about 1/m + 1/n at most, so the value on a
-    subsample is an over-estimate of that size; :class:`~fairpca.MBFPCA` evaluates the exact value once at the end.
+    subsample is an over-estimate of that size; ``MBFPCA`` evaluates the exact value once at the end.
     """
     rows = stratified_rows(codes, size, np.random.default_rng(random_state))
     return WeightedRows.from_groups(X[rows], codes[rows], int(codes.max()) + 1)
