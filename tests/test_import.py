@@ -29,6 +29,7 @@ def test_plain_import_is_light():
         ("from fairpca import PCA", ["matplotlib", "numba", "cvxpy", "pooch", "dask", "fairlearn"]),
         ("from fairpca import metrics", ["matplotlib", "numba", "cvxpy", "pooch", "dask", "fairlearn", "sklearn"]),
         ("from fairpca import synthetic", ["matplotlib", "numba", "cvxpy", "sklearn"]),
+        ("from fairpca import plotting", ["matplotlib", "seaborn", "numba", "cvxpy", "sklearn"]),
         ("import fairpca; dir(fairpca)", ["sklearn", "numba"]),
     ],
 )

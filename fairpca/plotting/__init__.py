@@ -1,0 +1,37 @@
+"""Pictures in one style: colour-blind safe, groups told apart by marker and colour, readable on light and dark pages.
+
+Every function takes ``ax=None`` and returns the Axes. Matplotlib is imported on first use; it comes with the
+extra ``plot``.
+"""
+
+from fairpca.plotting._curves import (
+    plot_boxes,
+    plot_convergence,
+    plot_group_curves,
+    plot_spectrum,
+    plot_tradeoff,
+    plot_verdicts,
+)
+from fairpca.plotting._images import plot_faces, plot_plane_map
+from fairpca.plotting._points import plot_biplot, plot_densities, plot_directions, plot_projection
+from fairpca.plotting._style import PALETTE, GroupStyle, group_style, new_axes, use_style
+
+__all__ = [
+    "PALETTE",
+    "GroupStyle",
+    "group_style",
+    "new_axes",
+    "plot_biplot",
+    "plot_boxes",
+    "plot_convergence",
+    "plot_densities",
+    "plot_directions",
+    "plot_faces",
+    "plot_group_curves",
+    "plot_plane_map",
+    "plot_projection",
+    "plot_spectrum",
+    "plot_tradeoff",
+    "plot_verdicts",
+    "use_style",
+]

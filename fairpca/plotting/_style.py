@@ -1,0 +1,97 @@
+"""The one style of all figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["PALETTE", "WIDTH", "GroupStyle", "group_style", "new_axes", "pyplot", "use_style"]
+
+# Okabe & Ito's palette, ordered so that the first colours differ most in lightness too; black comes last.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+LINESTYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
+WIDTH = 7.0  # inches: the text width of the book
+
+_SETTINGS = {
+    # An opaque white ground keeps dark text readable whatever the colour of the page.
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.transparent": False,
+    "figure.figsize": (WIDTH, 4.2),
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "legend.fontsize": 9,
+    "legend.frameon": True,
+    "legend.framealpha": 0.9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "image.cmap": "cividis",
+}
+
+
+@dataclass(frozen=True)
+class GroupStyle:
+    """How a group (or method) looks in every figure: colour, marker and line, each distinct on its own."""
+
+    color: str
+    marker: str
+    linestyle: Any
+
+
+def group_style(index: int) -> GroupStyle:
+    """Return the look of the group at a position in the sorted labels; after eight the looks recombine."""
+    turn = index // len(PALETTE)
+    return GroupStyle(
+        PALETTE[index % len(PALETTE)],
+        MARKERS[(index + turn) % len(MARKERS)],
+        LINESTYLES[(index + turn) % len(LINESTYLES)],
+    )
+
+
+def pyplot() -> Any:
+    """Return ``matplotlib.pyplot``, or raise an error that names the extra."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "drawing needs matplotlib, which is not installed; run: pip install 'fairpca[plot]'"
+        ) from error
+    return plt
+
+
+def use_style() -> None:
+    """Set the style for all figures from here on: the first call of every chapter."""
+    from cycler import cycler
+
+    settings: dict[str, Any] = dict(_SETTINGS)
+    settings["axes.prop_cycle"] = cycler(color=PALETTE)
+    pyplot().rcParams.update(settings)
+
+
+def new_axes(ax: Any = None, **subplot: Any) -> Any:
+    """Return `ax`, or the Axes of a new figure in the style of the book (other figures keep theirs).
+
+    Parameters
+    ----------
+    ax : Axes, optional
+        Returned as it is if given.
+    **subplot
+        Keywords for ``figure.add_subplot``, for instance ``projection="3d"``.
+    """
+    if ax is not None:
+        return ax
+    plt = pyplot()
+    with plt.rc_context(_SETTINGS):
+        return plt.figure().add_subplot(**subplot)

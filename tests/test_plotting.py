@@ -1,0 +1,312 @@
+"""Pictures are checked by what is in them: labels, data, markers, limits."""
+
+import builtins
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_hex, to_rgb
+
+from fairpca import plotting, synthetic
+from fairpca.plotting import _images, _points
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    with plt.rc_context():
+        yield
+    plt.close("all")
+
+
+def legend_texts(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+def luminance(color):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return float(np.dot((0.2126, 0.7152, 0.0722), channels))
+
+
+def deficient(color, kind):
+    """Simulate colour blindness (Vienot, Brettel & Mollon 1999) in linear RGB."""
+    matrix = {
+        "protan": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+        "deutan": [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+    }[kind]
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return np.array(matrix) @ linear
+
+
+def test_groups_differ_by_color_marker_and_line_also_for_the_colour_blind():
+    looks = [plotting.group_style(i) for i in range(8)]
+    assert (
+        len({s.color for s in looks}) == len({s.marker for s in looks}) == len({str(s.linestyle) for s in looks}) == 8
+    )
+    assert len({(s.color, s.marker) for s in map(plotting.group_style, range(40))}) == 40
+    for kind in ("protan", "deutan"):
+        for i in range(4):
+            for j in range(i):
+                apart = np.abs(deficient(looks[i].color, kind) - deficient(looks[j].color, kind)).max()
+                assert apart > 0.1, (kind, i, j)
+
+
+def test_style_is_opaque_white_and_sized_for_the_book():
+    plotting.use_style()
+    fig, ax = plt.subplots()
+    assert to_hex(fig.get_facecolor()) == to_hex(ax.get_facecolor()) == "#ffffff"
+    assert fig.get_facecolor()[3] == 1.0 and not plt.rcParams["savefig.transparent"]
+    assert fig.get_figwidth() == 7.0 and fig.dpi == 150
+    # Text on white has the contrast that the accessibility guidelines ask for.
+    assert (luminance("white") + 0.05) / (luminance(plt.rcParams["text.color"]) + 0.05) > 7
+
+
+def test_new_axes_leave_other_figures_alone():
+    before = plt.rcParams["axes.grid"]
+    ax = plotting.new_axes()
+    assert plt.rcParams["axes.grid"] == before
+    assert not ax.spines["top"].get_visible() and ax.figure.get_figwidth() == 7.0
+    assert plotting.new_axes(ax) is ax
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'fairpca\[plot\]'"):
+        plotting.use_style()
+
+
+def test_projection_draws_every_row_with_the_style_of_its_group():
+    sample = synthetic.vu_toy()
+    ax = plotting.plot_projection(sample.X, sample.sensitive_features, names={1: "minority"})
+    assert legend_texts(ax) == ["0", "minority"]
+    for g, dots in enumerate(ax.collections):
+        np.testing.assert_array_equal(dots.get_offsets(), sample.X[sample.sensitive_features == g])
+        assert to_hex(dots.get_facecolor()[0]) == plotting.group_style(g).color.lower()
+    paths = [dots.get_paths()[0].vertices.shape for dots in ax.collections]
+    assert paths[0] != paths[1]  # different markers
+    thin = plotting.plot_projection(sample.X, sample.sensitive_features, max_points=50)
+    again = plotting.plot_projection(sample.X, sample.sensitive_features, max_points=50)
+    assert [len(c.get_offsets()) for c in thin.collections] == [50, 50]
+    np.testing.assert_array_equal(thin.collections[0].get_offsets(), again.collections[0].get_offsets())
+    given = plt.subplots()[1]
+    assert plotting.plot_projection(sample.X, sample.sensitive_features, given) is given
+    with pytest.raises(ValueError, match="see plot_densities"):
+        plotting.plot_projection(sample.X[:, :1], sample.sensitive_features)
+
+
+def test_projection_in_space():
+    sample = synthetic.lee_synthetic1(40, random_state=0)
+    ax = plotting.plot_projection(sample.X, sample.sensitive_features)
+    assert ax.name == "3d" and ax.get_zlabel() == "component 3" and legend_texts(ax) == ["0", "1"]
+
+
+def test_densities_integrate_to_one_and_match_scipy():
+    from scipy.stats import gaussian_kde
+
+    sample = synthetic.vu_toy()
+    z = sample.X[:, 1]
+    ax = plotting.plot_densities(z, sample.sensitive_features, bandwidth=0.3)
+    assert len(ax.lines) == 2 and ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
+    for g, line in enumerate(ax.lines):
+        x, y = line.get_data()
+        assert np.trapezoid(y, x) == pytest.approx(1, abs=2e-3)
+        rows = z[sample.sensitive_features == g]
+        np.testing.assert_allclose(y, gaussian_kde(rows, 0.3 / rows.std(ddof=1))(x), rtol=1e-6, atol=1e-12)
+    with pytest.raises(ValueError, match="one coordinate"):
+        plotting.plot_densities(sample.X, sample.sensitive_features)
+
+
+def test_directions_have_the_length_asked_for():
+    ax = plotting.plot_directions({"PCA": [2.0, 0.0], "fair": np.array([[1.0], [1.0]])}, length=3)
+    assert legend_texts(ax) == ["PCA", "fair"]
+    tips = [line.get_xydata()[-1] for line in ax.lines]
+    np.testing.assert_allclose(tips, [[3, 0], [3 / np.sqrt(2), 3 / np.sqrt(2)]])
+    lines = plotting.plot_directions({"axis": [0.0, 1.0]}, both_ways=True).lines
+    np.testing.assert_allclose(lines[0].get_xydata(), [[0, -1], [0, 1]])
+    with pytest.raises(ValueError, match="direction 'none'"):
+        plotting.plot_directions({"none": [0.0, 0.0]})
+
+
+def boxes_overlap(places, half):
+    n = len(places)
+    return any(np.all(np.abs(places[i] - places[j]) < (half[i] + half[j]) * 0.999) for i in range(n) for j in range(i))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_biplot_labels_do_not_overlap(seed):
+    rng = np.random.default_rng(seed)
+    tips = rng.uniform(-0.4, 0.4, (11, 2))
+    tips[:4] = tips[4] + 0.01 * rng.standard_normal((4, 2))  # features that nearly coincide
+    half = np.tile([0.16, 0.035], (11, 1))
+    start = tips + 0.1 * tips
+    places = _points._spread_labels(tips, half)
+    assert boxes_overlap(start, half) and not boxes_overlap(places, half)
+    assert np.all(np.abs(places) + half <= 1)
+
+
+def test_biplot_shows_the_largest_features_and_the_protected_one():
+    rng = np.random.default_rng(0)
+    V = np.linalg.qr(rng.standard_normal((30, 2)))[0]
+    weakest = int(np.argmin(np.sum(V * V, axis=1)))
+    names = [f"x{i}" for i in range(30)]
+    ax = plotting.plot_biplot(V, names, highlight=[weakest])
+    shown = [t.get_text() for t in ax.texts if t.get_text()]
+    largest = np.argsort(-np.sum(V * V, axis=1))[:10]
+    assert shown == [names[j] for j in largest] + [names[weakest]]
+    assert [t.get_text() for t in ax.texts if t.get_fontweight() == "bold"] == [names[weakest]]
+    tips = np.array([t.xy for t in ax.texts if t.get_text()])
+    np.testing.assert_allclose(tips, V[[*largest, weakest]])
+    assert np.all(np.abs(tips) < ax.get_xlim()[1])
+    limited = plotting.plot_biplot(V, names, n_features=None, limit=0.5)
+    assert limited.get_xlim() == (-0.5, 0.5) and len([t for t in limited.texts if t.get_text()]) == 30
+    with pytest.raises(ValueError, match="two components"):
+        plotting.plot_biplot(np.eye(3), ["a", "b", "c"])
+
+
+def test_group_curves():
+    table = pd.DataFrame(
+        [(d, g, m, d + 10 * (g == "w") + 100 * (m == "B"), 1.0) for m in "AB" for g in "mw" for d in (3, 1, 2)],
+        columns=["d", "group", "method", "value", "sd"],
+    )
+    ax = plotting.plot_group_curves(table, method="method", spread="sd")
+    assert legend_texts(ax) == ["A, m", "A, w", "B, m", "B, w"]
+    np.testing.assert_array_equal(ax.lines[3].get_xydata(), [[1, 111], [2, 112], [3, 113]])
+    assert ax.lines[0].get_color() == ax.lines[1].get_color() != ax.lines[2].get_color()
+    assert ax.lines[0].get_marker() == ax.lines[2].get_marker() != ax.lines[1].get_marker()
+    assert len(ax.collections) == 4
+    plain = plotting.plot_group_curves(table[table["method"] == "A"])
+    assert legend_texts(plain) == ["m", "w"] and plain.lines[0].get_color() != plain.lines[1].get_color()
+    with pytest.raises(ValueError, match=r"no column \['k'\]"):
+        plotting.plot_group_curves(table, x="k")
+
+
+def test_boxes_show_quartiles_and_every_value():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        [(p, m, rng.normal(p)) for p in (20, 30) for m in ("PCA", "FPCA", "MBF-PCA") for _ in range(10)],
+        columns=["p", "method", "value"],
+    )
+    ax = plotting.plot_boxes(table, x="p", hue="method")
+    assert legend_texts(ax) == ["PCA", "FPCA", "MBF-PCA"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["20", "30"]
+    boxes = [p for p in ax.patches if hasattr(p, "get_path")]
+    assert len(boxes) == 6
+    first = table[(table["p"] == 20) & (table["method"] == "PCA")]["value"]
+    heights = boxes[0].get_path().vertices[:, 1]
+    assert heights.min() == pytest.approx(first.quantile(0.25)) and heights.max() == pytest.approx(first.quantile(0.75))
+    drawn = np.concatenate([c.get_offsets()[:, 1] for c in ax.collections])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(table["value"]))
+    plain = plotting.plot_boxes(table, x="p", points=False, ylabel="communality")
+    assert plain.get_legend() is None and plain.get_ylabel() == "communality" and plain.get_xlabel() == "p"
+
+
+def test_spectrum_is_sorted_and_cut():
+    ax = plotting.plot_spectrum({"a": [1.0, 3.0, 2.0]}, cut=2, log=True)
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[1, 3], [2, 2], [3, 1]])
+    assert ax.lines[1].get_xdata()[0] == 2.5 and ax.get_yscale() == "log"
+
+
+def test_convergence_draws_the_relative_excess():
+    ax = plotting.plot_convergence(
+        {"a": [5.0, 4.0, 2.0], "b": (np.array([0, 10]), np.array([3.0, 2.5]))}, reference=2.0
+    )
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [1.5, 1.0, 1e-16])
+    np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0.5], [10, 0.25]])
+    assert ax.get_yscale() == "log" and "excess" in ax.get_ylabel()
+    assert plotting.plot_convergence({"gap": [1.0, 0.1]}).get_ylabel() == "value"
+
+
+def test_tradeoff_front_joins_points_that_none_dominates():
+    table = pd.DataFrame({"ARE": [1, 2, 3, 2.5], "ABDiff": [3, 1, 2, 0.5], "method": "A"})
+    ax = plotting.plot_tradeoff(table, connect=True, log_x=True)
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[1, 3], [2, 1], [2.5, 0.5]])
+    assert ax.get_xscale() == "log" and len(ax.collections[0].get_offsets()) == 4
+
+
+def test_verdicts():
+    table = pd.DataFrame(
+        {
+            "label": ["a", "b", "c"],
+            "ours": [1.0, 2.0, 3.0],
+            "printed": [1.0, 2.5, np.nan],
+            "verdict": ["equal", "differs", "not yet"],
+            "sd": [0.1, 0.1, 0.1],
+        }
+    )
+    ax = plotting.plot_verdicts(table, spread="sd")
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert legend_texts(ax) == ["printed", "ours, equal", "ours, differs", "ours, not yet"]
+    heights = {c.get_label(): c.lines[0].get_ydata()[0] for c in ax.containers}
+    assert heights == {"ours, equal": 2, "ours, differs": 1, "ours, not yet": 0}
+
+
+def test_faces_keep_pixels_and_order():
+    images = np.arange(3 * 6, dtype=float).reshape(3, 6)
+    ax = plotting.plot_faces(images, (3, 2), n_columns=2, titles=["a", "b", "c"], row_titles=["r", "s"])
+    canvas = ax.images[0].get_array()
+    top = canvas[1:4, 0:2]
+    np.testing.assert_allclose(top, np.linspace(0, 1, 6).reshape(3, 2))
+    assert canvas.shape == (2 * (3 + 1), 2 * (2 + 1) - 1)
+    assert np.all(canvas[5:, 3:] == 1)  # the fourth place is empty
+    assert [t.get_text() for t in ax.texts] == ["a", "b", "c", "r", "s"]
+    same = plotting.plot_faces(images, (3, 2), limits=(0.0, 17.0)).images[0].get_array()
+    assert same.max() == 1 and same[1, 0] == 0 and same[1, 3] == pytest.approx(6 / 17)
+    with pytest.raises(ValueError, match="6 pixels, which is not 42 × 42"):
+        plotting.plot_faces(images, (42, 42))
+
+
+def test_plane_map_keeps_areas_and_puts_marks_where_they_belong():
+    rng = np.random.default_rng(0)
+    normals = rng.standard_normal((20_000, 3))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    disk = np.array([_images._to_disk(u) for u in normals])
+    # Uniform on the sphere must be uniform on the disk: the square of the radius is uniform.
+    square = np.sum(disk * disk, axis=1)
+    assert square.max() <= 1 and np.abs(np.quantile(square, [0.25, 0.5, 0.75]) - [0.25, 0.5, 0.75]).max() < 0.02
+    back = _images._to_sphere(disk[:, 0], disk[:, 1])
+    np.testing.assert_allclose(back * np.sign(normals[:, 2:]), normals, atol=1e-12)
+
+    seen = []
+    target = np.array([1.0, 2.0, 2.0]) / 3
+
+    def value(n):
+        seen.append(n)
+        return 1.0 - (n @ target) ** 2
+
+    ax = plotting.plot_plane_map(value, marks={"best": -target}, pole=(1, 0, 0), resolution=12, contours=[0.5])
+    np.testing.assert_allclose(np.linalg.norm(seen[0], axis=1), 1)
+    mesh = ax.collections[0]
+    best = int(np.argmin(mesh.get_array().ravel()))
+    place = mesh.get_coordinates().reshape(-1, 2)[best]
+    mark = ax.lines[0].get_xydata()[0]
+    assert np.linalg.norm(place - mark) < 0.15
+    assert legend_texts(ax) == ["best"]
+    middle = plotting.plot_plane_map(value, marks={"pole": (0, 3, 0)}, pole=(0, 1, 0), resolution=5)
+    np.testing.assert_allclose(middle.lines[0].get_xydata()[0], 0, atol=1e-12)
+    with pytest.raises(ValueError, match="three numbers"):
+        plotting.plot_plane_map(value, pole=(0, 0, 0))
+
+
+def test_every_picture_can_be_drawn():
+    """Constrained layout and fonts only act when a figure is drawn; warnings are errors here."""
+    sample = synthetic.vu_toy()
+    plotting.use_style()
+    fig, axes = plt.subplots(1, 3, figsize=(7, 3))
+    plotting.plot_projection(sample.X, sample.sensitive_features, axes[0])
+    plotting.plot_directions({"PCA": [1, 0]}, axes[0])
+    plotting.plot_plane_map(lambda n: n[:, 0] ** 2, axes[1], marks={"a": (1, 0, 0)}, resolution=6)
+    plotting.plot_biplot(np.eye(3)[:, :2], ["a", "b", "c"], axes[2])
+    fig.canvas.draw()
+    pixels = np.asarray(fig.canvas.buffer_rgba())
+    assert pixels[..., 3].min() == 255 and pixels[..., :3].std() > 0
