@@ -24,9 +24,14 @@ _HOME = {
 __all__ = ["FPCA", "PCA", "GroupMoments", "SolverResult", "__version__"]
 
 
+_MODULES = ("datasets", "metrics", "synthetic")
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return import_module(f"fairpca.{name}")
     raise AttributeError(f"module 'fairpca' has no attribute {name!r}")
 
 

@@ -42,6 +42,10 @@ class Server(http.server.ThreadingHTTPServer):
     behaviour = "good"
     requests = 0
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.started, self.release = threading.Event(), threading.Event()
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -56,6 +60,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(CONTENT[:-1] + b" ")
         elif self.server.behaviour == "truncated":
             self.wfile.write(CONTENT[: len(CONTENT) // 2])
+        elif self.server.behaviour == "stuck":
+            self.wfile.write(CONTENT[:100])
+            self.server.started.set()
+            self.server.release.wait(60)
         elif self.server.behaviour == "slow":
             self.wfile.write(CONTENT[:100])
             self.wfile.flush()
@@ -198,19 +206,41 @@ def test_a_cache_below_a_file(cache, server, monkeypatch, tmp_path):
         files.read_upstream(FILE, "biodeg")
 
 
-def test_two_processes_fetching_at_once(cache, server):
-    server.behaviour = "slow"
-    script = (
-        "import sys; from fairpca.datasets import _files as f; from fairpca.datasets._registry import Upstream\n"
+def fetching_script() -> str:
+    return (
+        "from fairpca.datasets import _files as f; from fairpca.datasets._registry import Upstream\n"
         f"f.RAW_HOST = {files.RAW_HOST!r}\n"
         f"file = Upstream({FILE.repository!r}, {FILE.commit!r}, {FILE.path!r}, {FILE.sha256!r}, {FILE.size})\n"
         "print(f.fetch_upstream(file, 'biodeg', progress=False))\n"
     )
+
+
+def start(script: str) -> subprocess.Popen:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    running = [
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True)
-        for _ in range(2)
-    ]
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def test_a_killed_download_is_cleaned_up_by_the_next(cache, server):
+    server.behaviour = "stuck"
+    process = start(fetching_script())
+    assert server.started.wait(60)
+    deadline = time.monotonic() + 60
+    while not left_behind(cache) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    server.release.set()
+    assert [name for name in left_behind(cache) if name.startswith(".part-table.csv-")] == left_behind(cache) != []
+    assert files.find_upstream(FILE) is None
+    server.behaviour = "good"
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+    assert left_behind(cache) == ["table.csv"]
+
+
+def test_two_processes_fetching_at_once(cache, server):
+    server.behaviour = "slow"
+    script = fetching_script()
+    running = [start(script) for _ in range(2)]
     printed = [process.communicate(timeout=60)[0].strip() for process in running]
     assert [process.returncode for process in running] == [0, 0]
     assert printed[0] == printed[1] and Path(printed[0]).read_bytes() == CONTENT
@@ -257,6 +287,12 @@ def test_an_altered_or_truncated_bundled_file(monkeypatch, tmp_path):
         files.read_bundled("energy.csv.xz")
     target.write_bytes(original)
     assert files.read_bundled("energy.csv.xz").startswith(b"RelativeCompactness,")
+
+
+def test_the_package_finds_its_data_module():
+    code = "import fairpca; print(fairpca.datasets.load('energy'))"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed == "Dataset('energy', X 768 x 8, groups {at least 4: 384, below 4: 384})\n"
 
 
 def test_data_path():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -127,7 +128,9 @@ def store(
         with locked(target.with_name(target.name + ".lock")):
             if target.is_file() and good(target):
                 return target
-            handle, temporary = tempfile.mkstemp(prefix=".part-", suffix=target.suffix, dir=target.parent)
+            for stale in target.parent.glob(f"{partial_prefix(target)}*"):  # of a process that was killed
+                shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+            handle, temporary = tempfile.mkstemp(prefix=partial_prefix(target), dir=target.parent)
             os.close(handle)
             try:
                 make(Path(temporary))
@@ -141,6 +144,11 @@ def store(
             "Set FAIRPCA_CACHE to a folder that you can write to, or FAIRPCA_MIRROR to one that holds the files."
         ) from error
     return target
+
+
+def partial_prefix(target: Path) -> str:
+    """How the temporary files beside `target` are called until they are complete."""
+    return f".part-{target.name}-"
 
 
 @contextmanager

@@ -20,7 +20,15 @@ from fairpca._validation import check_choice, check_number
 from fairpca.datasets._archive import check_member, read_member
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
-from fairpca.datasets._files import ChecksumError, DataError, cache_folder, download, mirror_folder, store
+from fairpca.datasets._files import (
+    ChecksumError,
+    DataError,
+    cache_folder,
+    download,
+    mirror_folder,
+    partial_prefix,
+    store,
+)
 from fairpca.datasets._registry import faces_digest, faces_source
 
 __all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "find_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
@@ -67,7 +75,7 @@ def fetch_faces(*, progress: bool) -> Path:
 
     def make(path: Path) -> None:
         address = f"{ARCHIVE_HOST}/{repository}/zip/{commit}"
-        with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix=partial_prefix(target), dir=path.parent) as folder:
             archive = Path(folder) / "source.zip"
             download(address, archive, name="lfw", wanted=target, progress=progress)
             images, thirds, sex = convert_archive(archive, progress=progress)
