@@ -1,0 +1,168 @@
+"""``fairpca fit``: one of the methods on the rows of somebody's own CSV file."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fairpca
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ESTIMATORS = {"pca": "PCA", "fpca": "FPCA", "mbfpca": "MBFPCA", "minmax": "MinMaxFairPCA", "rfpca": "RFPCA"}
+
+
+def _methods() -> dict[str, str]:
+    return {method: name for method, name in _ESTIMATORS.items() if name in fairpca.__all__}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``fairpca fit``."""
+    parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(_methods())}")
+    parser.add_argument("data", metavar="DATA.csv", help="one row a sample, with a header; '-' reads standard input")
+    parser.add_argument(
+        "--sensitive", required=True, metavar="COLUMN[,COLUMN]", help="column(s) with the groups; several are combined"
+    )
+    parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
+    parser.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are not features")
+    parser.add_argument("--out", required=True, metavar="FILE", help="CSV file for the projections and the groups")
+    parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
+    parser.add_argument("--standardise", action="store_true", help="scale every feature to variance one first")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
+    )
+    parser.add_argument("--report", action="store_true", help="print variance explained and each group's error")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, project, write."""
+    from fairpca.experiments._results import table_text, write_atomically
+
+    estimator = _estimator(options.method, options.components, options.settings)
+    sensitive = _split(options.sensitive)
+    table = _read(options.data)
+    dropped = _split(options.drop)
+    _check_columns(table, [*sensitive, *dropped], options.data)
+    features = _features(table.drop(columns=[*dict.fromkeys([*sensitive, *dropped])]))
+    _check_missing(table[sensitive], "sensitive column")
+    if options.standardise:
+        features = _standardise(features)
+    estimator.set_output(transform="pandas")
+    projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)
+    write_atomically(Path(options.out), table_text(table[sensitive].join(projected)).encode())
+    print(f"wrote {options.out}: {len(projected)} rows, {projected.shape[1]} components")
+    if options.components_out:
+        import pandas as pd
+
+        loadings = pd.DataFrame(estimator.components_, columns=features.columns)
+        loadings.insert(0, "component", list(projected.columns))
+        write_atomically(Path(options.components_out), table_text(loadings).encode())
+        print(f"wrote {options.components_out}")
+    if options.report:
+        _report(estimator, features, table[sensitive])
+    return 0
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _estimator(method: str, components: int, settings: list[str]) -> Any:
+    known = _methods()
+    if method not in known:
+        raise ValueError(f"Unknown method {method!r}; known are {', '.join(known)}.")
+    kind = getattr(fairpca, known[method])
+    allowed = sorted(set(kind().get_params()) - {"n_components"})
+    parameters = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in allowed:
+            raise ValueError(
+                f"--set takes NAME=VALUE with a parameter of {method}; got {setting!r}. "
+                f"Parameters are {', '.join(allowed) or 'none'}."
+            )
+        try:
+            parameters[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            # A bare word is text.
+            parameters[name] = value
+    return kind(n_components=components, **parameters)
+
+
+def _read(path: str) -> pd.DataFrame:
+    import sys
+
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(sys.stdin if path == "-" else path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {path!r}.") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path!r} cannot be read as a CSV file with a header: {error}") from error
+    if table.empty:
+        raise ValueError(f"{path!r} has a header but no rows.")
+    return table
+
+
+def _check_columns(table: pd.DataFrame, wanted: list[str], path: str) -> None:
+    missing = [name for name in wanted if name not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{path!r} has no column {', '.join(map(repr, missing))}; its columns are {', '.join(map(str, table))}."
+        )
+
+
+def _check_missing(table: pd.DataFrame, what: str) -> None:
+    for name in table.columns:
+        rows = table.index[table[name].isna()]
+        if len(rows):
+            shown = ", ".join(str(row + 2) for row in rows[:5])
+            raise ValueError(
+                f"The {what} {name!r} has no value in {len(rows)} rows (lines {shown}{', …' if len(rows) > 5 else ''} "
+                "of the file). Fill them in or remove these rows."
+            )
+
+
+def _features(table: pd.DataFrame) -> pd.DataFrame:
+    if table.shape[1] == 0:
+        raise ValueError("No columns are left as features; a projection needs at least one numeric column.")
+    text = [str(name) for name in table.columns if table[name].dtype.kind not in "biuf"]
+    if text:
+        raise ValueError(
+            f"Columns {', '.join(map(repr, text))} are not numbers. Encode them as numbers, or leave them out with "
+            f"--drop {','.join(text)}."
+        )
+    _check_missing(table, "column")
+    return table.astype(float)
+
+
+def _standardise(table: pd.DataFrame) -> pd.DataFrame:
+    scale = table.std(ddof=0)
+    constant = [str(name) for name in table.columns if scale[name] == 0]
+    if constant:
+        raise ValueError(
+            f"Columns {', '.join(map(repr, constant))} are constant, so they cannot be scaled to variance one; "
+            f"leave them out with --drop {','.join(constant)}."
+        )
+    return (table - table.mean()) / scale
+
+
+def _report(estimator: Any, features: pd.DataFrame, sensitive: pd.DataFrame) -> None:
+    import numpy as np
+    import pandas as pd
+
+    residual = features.to_numpy() - estimator.inverse_transform(np.asarray(estimator.transform(features)))
+    errors = pd.Series((residual**2).sum(axis=1), index=features.index)
+    by_group = errors.groupby([sensitive[name] for name in sensitive.columns]).agg(["size", "mean"])
+    by_group.columns = ["rows", "mean squared reconstruction error"]
+    result = estimator.result_
+    print(f"status: {result.status}, objective {result.objective:.6g}, {result.n_iter} iterations")
+    print(f"variance explained: {100 * estimator.explained_variance_ratio_.sum():.2f} %")
+    print(by_group.reset_index().to_string(index=False))
+    gap = by_group.iloc[:, 1]
+    print(f"largest difference between groups: {gap.max() - gap.min():.6g}")

@@ -1,0 +1,292 @@
+"""The command ``fairpca``: run experiments, look at results, fetch data, fit a method to a CSV file.
+
+Nothing heavy is imported before it is known which command was asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import fairpca
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# Kinds of error whose message is all that a user needs; others keep their traceback.
+_EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
+_UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; default: those of the process.
+
+    Returns
+    -------
+    int
+        0 when all went well, 1 when something failed. Wrong usage exits with 2.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(arguments[0] if arguments else "")
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "run"):
+        parser.print_help()
+        return 0
+    try:
+        return int(options.run(options) or 0)
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("\nfairpca: stopped; what was finished is kept.", file=sys.stderr)
+        return 130
+    except _UNEXPECTED:
+        raise
+    except _EXPECTED as error:
+        print(f"fairpca: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fairpca", description=fairpca.__doc__)
+    parser.add_argument("--version", action="version", version=f"fairpca {fairpca.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    run = commands.add_parser("run", help="compute the cells of an experiment that are not stored yet")
+    run.add_argument("names", nargs="+", metavar="NAME", help="'lee2022/table1', a paper such as 'lee2022', or 'all'")
+    run.add_argument("--profile", default="smoke", help="smoke (seconds, the default) or paper (everything)")
+    run.add_argument("--jobs", type=int, default=1, help="number of processes; -1 takes all processors (default 1)")
+    run.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler, for instance tcp://10.0.0.1:8786")
+    run.add_argument("--save", action="store_true", help="write the finished results to data/results")
+    run.add_argument("--out", metavar="FOLDER", help="with --save: write them to this folder instead")
+    run.add_argument("--quiet", action="store_true", help="no progress bar and no table")
+    _add_store(run)
+    run.set_defaults(run=_run)
+
+    listing = commands.add_parser("list", help="list the experiments")
+    listing.set_defaults(run=_list)
+
+    state = commands.add_parser("status", help="how many cells are finished, which saved results are stale")
+    state.add_argument("names", nargs="*", default=["all"], metavar="NAME", help="as for run; default all")
+    state.add_argument("--profile", default="paper", help="smoke or paper (the default)")
+    _add_store(state)
+    state.set_defaults(run=_status)
+
+    bench = commands.add_parser("bench", help="measure: ratios between methods timed in one run")
+    bench.add_argument("name", nargs="?", metavar="NAME", help="which benchmark; without it they are listed")
+    bench.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    bench.add_argument("--csv", metavar="FILE", help="write the table to a CSV file")
+    bench.set_defaults(run=_bench)
+
+    board = commands.add_parser("scoreboard", help="every published number beside ours, with a verdict")
+    board.add_argument("--paper", help="only this paper")
+    board.add_argument("--verdict", help="show the rows with this verdict, for instance 'differs' or 'not yet'")
+    board.add_argument("--csv", metavar="FILE", help="write all rows to a CSV file")
+    board.set_defaults(run=_scoreboard)
+
+    fit = commands.add_parser("fit", help="fit a method to the rows of a CSV file and write their projections")
+    if command == "fit":
+        _extend(fit, "fairpca._cli_fit")
+    if command == "data":
+        importlib.import_module("fairpca.datasets._cli").add_parser(commands)
+    else:
+        commands.add_parser("data", help="list, describe, fetch and verify the data sets")
+    return parser
+
+
+def _extend(parser: argparse.ArgumentParser, module: str) -> None:
+    importlib.import_module(module).add_arguments(parser)
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--store", metavar="FILE", help="SQLite file with finished cells (default: $FAIRPCA_STORE, else the user cache)"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Experiments
+
+
+def _chosen(names: Sequence[str]) -> list[str]:
+    """Experiments meant by names, papers or 'all', without repeats."""
+    from fairpca.experiments import runner
+
+    chosen: dict[str, None] = {}
+    for name in names:
+        if "/" in name:
+            chosen[runner.get(name).name] = None
+            continue
+        known = runner.names()
+        matching = [full for full in known if name in ("all", full.partition("/")[0])]
+        if not matching and name != "all":
+            papers = sorted({full.partition("/")[0] for full in known})
+            raise ValueError(
+                f"Unknown experiment or paper {name!r}; papers are {', '.join(papers) or 'none'}, "
+                f"experiments are {', '.join(known) or 'none'}."
+            )
+        chosen.update(dict.fromkeys(matching))
+    return list(chosen)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from fairpca.experiments import runner
+
+    if options.save and options.profile != "paper" and options.out is None:
+        raise ValueError("Only results of --profile paper are saved to data/results; for others give --out FOLDER.")
+    failed = False
+    for name in _chosen(options.names):
+        try:
+            table = runner.run(
+                name,
+                options.profile,
+                jobs=options.jobs,
+                store=options.store,
+                cluster=options.cluster,
+                verbose=0 if options.quiet else 1,
+            )
+        except runner.RunFailed as error:
+            # The other experiments still get their turn.
+            failed = True
+            print(f"fairpca: error: {error}", file=sys.stderr)
+            for cell in error.failures:
+                print(f"  failed: {cell!r}", file=sys.stderr)
+            continue
+        if not options.quiet:
+            print(f"\n{name} ({options.profile})")
+            _print_table(table)
+        if options.save:
+            for path in runner.save_results(name, options.profile, store=options.store, folder=options.out):
+                print(f"wrote {path}")
+    return 1 if failed else 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from fairpca.experiments import runner
+
+    rows = []
+    for name in runner.names():
+        experiment = runner.get(name)
+        rows.append((name, *(str(len(experiment.grid(profile))) for profile in runner.PROFILES), experiment.title))
+    _print_columns([("experiment", *(f"{profile} cells" for profile in runner.PROFILES), "reproduces"), *rows])
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from fairpca.experiments import runner
+
+    store = runner.Store(options.store)
+    rows = [("experiment", "cells", "done", "failed", "saved results")]
+    for name in _chosen(options.names):
+        found = runner.status(name, options.profile, store=store)
+        rows.append((name, str(found.total), str(found.done), str(found.failed), found.saved))
+    print(f"store {store.path}, profile {options.profile}")
+    _print_columns(rows)
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Benchmarks
+
+
+def _benchmarks() -> dict[str, str]:
+    """Names of the benchmarks with the first line of each docstring, read without importing what they need."""
+    import ast
+    import pkgutil
+    from pathlib import Path
+
+    import fairpca.bench
+
+    found = {}
+    for finder, name, _ in pkgutil.iter_modules(fairpca.bench.__path__):
+        if not name.startswith("_"):
+            source = Path(finder.path, f"{name}.py")  # type: ignore[union-attr]
+            text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source.is_file() else None
+            found[name] = (text or "").partition("\n")[0]
+    return dict(sorted(found.items()))
+
+
+def _bench(options: argparse.Namespace) -> int:
+    known = _benchmarks()
+    if options.name is None:
+        _print_columns([("benchmark", "measures"), *known.items()])
+        return 0
+    if options.name not in known:
+        raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
+    _pin_threads()
+    table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
+    _print_table(table)
+    if options.csv:
+        _write_csv(table, options.csv)
+    return 0
+
+
+def _pin_threads() -> None:
+    """Give one thread to BLAS and numba: they read their setting when they are loaded, so the process starts anew."""
+    if all(os.environ.get(name) == "1" for name in _THREADS):
+        return
+    environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, "-m", "fairpca", *sys.argv[1:]], environment)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Scoreboard
+
+
+def _scoreboard(options: argparse.Namespace) -> int:
+    from fairpca import published
+
+    board = published.scoreboard()
+    if options.paper is not None:
+        papers = sorted(board["paper"].unique())
+        if options.paper not in papers:
+            raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
+        board = board[board["paper"] == options.paper]
+    if options.verdict is not None:
+        if options.verdict not in published.VERDICTS:
+            raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")
+        rows = board[board["verdict"] == options.verdict]
+        _print_table(rows.dropna(axis=1, how="all"))
+    _print_table(published.counts(board).reset_index())
+    if options.csv:
+        _write_csv(board, options.csv)
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Output
+
+
+def _print_table(table: pd.DataFrame) -> None:
+    print(table.to_string(index=False, max_colwidth=60))
+
+
+def _print_columns(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _write_csv(table: pd.DataFrame, path: str) -> None:
+    from pathlib import Path
+
+    from fairpca.experiments._results import table_text, write_atomically
+
+    write_atomically(Path(path), table_text(table).encode())
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
