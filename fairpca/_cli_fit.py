@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
     )
     parser.add_argument("--report", action="store_true", help="print variance explained and each group's error")
-    parser.set_defaults(run=run)
+    parser.set_defaults(func=run)
 
 
 def run(options: argparse.Namespace) -> int:

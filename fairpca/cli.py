@@ -39,11 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
-    if not hasattr(options, "run"):
+    if not hasattr(options, "func"):
         parser.print_help()
         return 0
     try:
-        return int(options.run(options) or 0)
+        return int(options.func(options) or 0)
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -72,28 +72,28 @@ def _parser(command: str) -> argparse.ArgumentParser:
     run.add_argument("--out", metavar="FOLDER", help="with --save: write them to this folder instead")
     run.add_argument("--quiet", action="store_true", help="no progress bar and no table")
     _add_store(run)
-    run.set_defaults(run=_run)
+    run.set_defaults(func=_run)
 
     listing = commands.add_parser("list", help="list the experiments")
-    listing.set_defaults(run=_list)
+    listing.set_defaults(func=_list)
 
     state = commands.add_parser("status", help="how many cells are finished, which saved results are stale")
     state.add_argument("names", nargs="*", default=["all"], metavar="NAME", help="as for run; default all")
     state.add_argument("--profile", default="paper", help="smoke or paper (the default)")
     _add_store(state)
-    state.set_defaults(run=_status)
+    state.set_defaults(func=_status)
 
     bench = commands.add_parser("bench", help="measure: ratios between methods timed in one run")
     bench.add_argument("name", nargs="?", metavar="NAME", help="which benchmark; without it they are listed")
     bench.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     bench.add_argument("--csv", metavar="FILE", help="write the table to a CSV file")
-    bench.set_defaults(run=_bench)
+    bench.set_defaults(func=_bench)
 
     board = commands.add_parser("scoreboard", help="every published number beside ours, with a verdict")
     board.add_argument("--paper", help="only this paper")
     board.add_argument("--verdict", help="show the rows with this verdict, for instance 'differs' or 'not yet'")
     board.add_argument("--csv", metavar="FILE", help="write all rows to a CSV file")
-    board.set_defaults(run=_scoreboard)
+    board.set_defaults(func=_scoreboard)
 
     fit = commands.add_parser("fit", help="fit a method to the rows of a CSV file and write their projections")
     if command == "fit":

@@ -242,3 +242,10 @@ def test_fit_wrong_file_and_method(tmp_path, capsys):
     ):
         assert cli.main(["fit", method, str(file), "--sensitive", "a", "--out", str(tmp_path / "o.csv")]) == 1
         assert message in capsys.readouterr().err
+
+
+def test_data_command_is_reached(capsys):
+    assert cli.main(["data", "list"]) == 0
+    assert "compas" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main(["data"])
