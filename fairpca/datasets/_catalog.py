@@ -40,7 +40,7 @@ class Entry:
             f"Licence: {self.licence}.",
         ]
         if self.rank is not None and self.rank < self.n_features:
-            lines.append(f"Rank: the features have rank {self.rank}, less than their number.")
+            lines.append(f"Rank: the centred features have rank {self.rank}, less than their number.")
         lines += [f"Concern: {concern}" for concern in self.concerns]
         return "\n".join(lines)
 
@@ -117,7 +117,7 @@ CATALOG: dict[str, Entry] = {
         label="GlazingAreaDistribution<3? (1: below 3)",
         rank=7,
         concerns=(
-            "SurfaceArea = WallArea + 2 RoofArea, so that the features have rank 7.",
+            "SurfaceArea = WallArea + 2 RoofArea, so that the centred features have rank 7.",
             "The two outcomes of the original study, HeatingLoad and CoolingLoad, are among the features.",
             "Orientation hardly changes anything else: the two groups are nearly copies of each other.",
         ),
@@ -136,7 +136,7 @@ CATALOG: dict[str, Entry] = {
         rank=47,
         concerns=(
             "The paper's table calls the group 'A13 >= 200DM'; the column A13 is attribute 13, which is age.",
-            "The four columns A9_1 to A9_4 sum to 1, so that the features have rank 47; A4_7 is constant and left out.",
+            "The four columns A9_1 to A9_4 sum to 1, so that the centred features have rank 47; A4_7 is constant and left out.",
             "Vu et al.'s rule on standard deviations would also drop A5; their table counts 48 features, so it was not "
             "applied.",
             _GERMAN_CODES,
@@ -302,7 +302,7 @@ CATALOG: dict[str, Entry] = {
         rank=9,
         concerns=(
             "The group is itself a feature (race).",
-            "Two pairs of one-hot columns leave rank 9, so that 10 components explain 100 %.",
+            "The columns of age_cat and those of c_charge_degree each sum to 1: rank 9, so that 10 components explain 100 %.",
             "The label records arrests, not offences, and so the practice of the police; people are followed for "
             "different lengths of time (Barenstein 2019; Bao et al. 2021). Do not draw conclusions on people from it.",
         ),
@@ -321,7 +321,7 @@ CATALOG: dict[str, Entry] = {
         concerns=(
             "The group is itself a feature (age).",
             "AIF360's default is age > 25; the authors' code takes age >= 25.",
-            "All categories have their column, so that the features have rank 45.",
+            "All categories have their column, so that the centred features have rank 45.",
             _GERMAN_CODES,
         ),
     ),
