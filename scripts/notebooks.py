@@ -121,7 +121,7 @@ def check_parameters(notebook: Any, parameters: dict[str, Any], name: str) -> di
 
 @cache
 def _hash_of_inputs(root: Path) -> str:
-    """Hash the package, the data and the installed versions: what every chapter depends on."""
+    """Hash the package, the data and the installed versions, on which every chapter depends."""
     digest = hashlib.sha256()
     for folder in ("fairpca", "data"):
         for path in sorted((root / folder).rglob("*")):
@@ -132,8 +132,10 @@ def _hash_of_inputs(root: Path) -> str:
     digest.update(lock.read_bytes() if lock.exists() else b"")
     versions = sorted(f"{d.name}=={d.version}" for d in distributions() if d.name != "fairpca")
     digest.update("\n".join([sys.version, *versions]).encode())
-    # With a mirror at hand a chapter computes what it can otherwise only show from the stored results.
-    digest.update(os.environ.get("FAIRPCA_MIRROR", "").encode())
+    from fairpca import datasets
+
+    # A chapter computes from data that are at hand, and shows stored results for those that are not.
+    digest.update("\n".join(name for name in datasets.names() if datasets.where(name) != "missing").encode())
     return digest.hexdigest()
 
 
