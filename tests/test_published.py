@@ -284,3 +284,14 @@ def test_tolerances_say_why_and_hit_something():
         rows = pd.concat([load(*name.split("/")) for name in matching])
         assert any(fnmatchcase(str(method), tolerance.method) for method in rows["method"]), tolerance
         assert any(fnmatchcase(str(dataset), tolerance.dataset) for dataset in rows["dataset"]), tolerance
+
+
+def test_scoreboard_page_shows_every_row(tmp_path):
+    from fairpca._scoreboard import counts_line, details
+
+    board = scoreboard(tmp_path)
+    page = details(board)
+    assert page.count("<tr>") == len(board) + page.count("<table")
+    assert page.count("<details>") == len(board.groupby(["exhibit", "kind"]))
+    assert counts_line(board) == f"… {len(board)} not yet"
+    assert "<script" not in details(board.head(3).assign(reason="<script>"))
