@@ -136,7 +136,8 @@ CATALOG: dict[str, Entry] = {
         rank=47,
         concerns=(
             "The paper's table calls the group 'A13 >= 200DM'; the column A13 is attribute 13, which is age.",
-            "The four columns A9_1 to A9_4 sum to 1, so that the centred features have rank 47; A4_7 is constant and left out.",
+            "The four columns A9_1 to A9_4 sum to 1, so that the centred features have rank 47; A4_7 is constant and "
+            "left out.",
             "Vu et al.'s rule on standard deviations would also drop A5; their table counts 48 features, so it was not "
             "applied.",
             _GERMAN_CODES,
@@ -302,7 +303,8 @@ CATALOG: dict[str, Entry] = {
         rank=9,
         concerns=(
             "The group is itself a feature (race).",
-            "The columns of age_cat and those of c_charge_degree each sum to 1: rank 9, so that 10 components explain 100 %.",
+            "The columns of age_cat and those of c_charge_degree each sum to 1: rank 9, so that 10 components "
+            "explain 100 %.",
             "The label records arrests, not offences, and so the practice of the police; people are followed for "
             "different lengths of time (Barenstein 2019; Bao et al. 2021). Do not draw conclusions on people from it.",
         ),
