@@ -55,7 +55,7 @@ def details(board: pd.DataFrame) -> str:
     for (exhibit, kind), rows in board.groupby(["exhibit", "kind"], sort=False):
         title = f"{exhibit}, claims" if kind == "claim" else str(exhibit)
         parts.append(
-            f"<details><summary><strong>{escape(title)}</strong>: {len(rows)} "
+            f'<details style="margin: 0.5rem 0;"><summary><strong>{escape(title)}</strong>: {len(rows)} '
             f"({escape(counts_line(rows))})</summary>\n"
             f'<div style="{_BOX}">\n{_table(rows, claims=kind == "claim")}\n</div>\n</details>'
         )

@@ -101,7 +101,9 @@ def exhibits(paper: str | None = None) -> list[str]:
     """Names ``"<paper>/<exhibit>"`` of the published tables."""
     folder = Path(data_path("published"))
     papers = PAPERS if paper is None else (_known(paper),)
-    found = [path for name in papers for path in sorted((folder / name).glob("*.csv")) if path.stem not in NOT_TABLES]
+    found = [path for name in papers for path in (folder / name).glob("*.csv") if path.stem not in NOT_TABLES]
+    # What a paper prints comes before what only its files hold.
+    found.sort(key=lambda path: (PAPERS.index(path.parent.name), path.stem.endswith("_stored"), path.stem))
     return [f"{path.parent.name}/{path.stem}" for path in found]
 
 

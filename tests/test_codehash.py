@@ -24,6 +24,7 @@ FILES = {
                 return 41
     """,
     "helpers.py": """
+        import warnings
         from functools import lru_cache, partial, wraps
         from typing import TYPE_CHECKING
         if TYPE_CHECKING:
@@ -33,7 +34,13 @@ FILES = {
         TABLE["b"] = 2
         def used(x: int) -> int:
             '''Doc.'''
+            if x < -100:
+                raise ValueError(f"{x} is too small {complain(x)}")
+            if x < -50:
+                warnings.warn("small", stacklevel=2)
             return x + LIMIT + TABLE["a"]  # why
+        def complain(x):
+            return "really"
         def unrelated(x):
             return x - 1
         def even(n):
@@ -158,6 +165,8 @@ def hash_of(tmp_path, monkeypatch):
 CHANGES = {
     "the function itself": ("experiment.py", "CONSTANT[0]", "CONSTANT[1]"),
     "a format in it": ("experiment.py", ":.3f", ":.4f"),
+    "when an error is raised": ("helpers.py", "x < -100", "x < -101"),
+    "type of an error": ("helpers.py", "raise ValueError", "raise KeyError"),
     "a helper": ("helpers.py", "x + LIMIT", "x * LIMIT"),
     "a constant": ("helpers.py", "LIMIT: int = 3", "LIMIT: int = 4"),
     "type of a constant": ("experiment.py", "(1, 2.5)", "(1.0, 2.5)"),
@@ -192,6 +201,9 @@ NOT_CHANGES = {
     "docstring removed": ("experiment.py", "'''Compute.'''\n", "\n"),
     "docstring of a helper": ("helpers.py", "'''Doc.'''", "'''Other.'''"),
     "docstring of a class": ("models.py", "'''Doc.'''", "'''Other.'''"),
+    "words of an error": ("helpers.py", "is too small", "is much too small"),
+    "words of a warning": ("helpers.py", '"small"', '"rather small"'),
+    "what only an error says": ("helpers.py", '"really"', '"indeed"'),
     "a comment": ("helpers.py", "# why", "# because"),
     "an annotation": ("helpers.py", "x: int) -> int", "x: float) -> float"),
     "annotation of a constant": ("helpers.py", "LIMIT: int = 3", "LIMIT: float = 3"),

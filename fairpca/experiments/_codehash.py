@@ -1,9 +1,9 @@
 """A hash of the code that computes a cell: changes when that code changes, and only then.
 
-The source of the function is normalised (no docstrings, comments, annotations or positions) and so is, recursively,
-the source of everything it refers to inside its own package: functions, classes, constants, through imports at the top
-of a module or inside a function, through attributes of modules, decorators and base classes. The analysis is static
-and over-inclusive: a name that cannot be told apart counts as a reference.
+The source of the function is normalised (no docstrings, comments, annotations, positions, or words of errors and
+warnings) and so is, recursively, the source of everything it refers to inside its own package: functions, classes,
+constants, through imports at the top of a module or inside a function, through attributes of modules, decorators and
+base classes. The analysis is static and over-inclusive: a name that cannot be told apart counts as a reference.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ def _normalise(node: Any) -> str:
             return f"Constant({type(node.value).__name__}:{node.value!r})"
         if isinstance(node, ast.JoinedStr):
             return f"JoinedStr({_normalise_fstring(node)})"
+        if _only_tells(node):
+            # The type of an error may steer whoever catches it; its words do not.
+            kind = getattr(node, "exc", None)
+            return f"{type(node).__name__}({_normalise(kind.func if isinstance(kind, ast.Call) else kind)})"
         parts = []
         for name, value in ast.iter_fields(node):
             if name in _IGNORED_FIELDS or value is None or value == []:
@@ -83,6 +87,15 @@ def _normalise(node: Any) -> str:
         # A bare string among statements is a docstring or a comment in disguise.
         return "[" + ",".join(_normalise(item) for item in node if not _is_docstring(item)) + "]"
     return repr(node)
+
+
+def _only_tells(node: ast.AST) -> bool:
+    """Whether a node is what an error or a warning says: better words do not change any result."""
+    if isinstance(node, ast.Raise):
+        return True
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr == "warn" and isinstance(node.func.value, ast.Name) and node.func.value.id == "warnings"
 
 
 def _normalise_fstring(node: ast.JoinedStr) -> str:
@@ -233,6 +246,8 @@ class _References(ast.NodeVisitor):
         self.local_imports: list[dict[str, _Import]] = []
 
     def visit(self, node: ast.AST) -> None:
+        if _only_tells(node):
+            return
         if isinstance(node, _FUNCTIONS):
             self._visit_function(node)
         elif isinstance(node, ast.Attribute | ast.Name):
