@@ -102,6 +102,21 @@ def test_killed_run_goes_on_where_it_stopped(store, tmp_path, reference, jobs):
     assert computed(third) == []
 
 
+def test_workers_end_with_a_killed_run(store, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    process = start(store, 2, tmp_path / "trace", sleep="0.3")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and stored_cells(store) < 2:
+        time.sleep(0.02)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    # Only the run itself, not its group: what `kill -9` of one process does.
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == []
+
+
 def stored_cells(store):
     if not store.exists():
         return 0

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -128,6 +130,18 @@ def _attempt(function: Function, experiment: str, task: Task) -> tuple[int, Stor
 # Where cells are computed
 
 
+def _end_with_parent() -> None:
+    """In a worker: end soon after the run that started it was killed, instead of waiting for work for minutes."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _in_processes(experiment: Experiment, tasks: list[Task], jobs: int) -> Iterator[tuple[int, StoredCell]]:
     if jobs == 1:
         for task in tasks:
@@ -138,7 +152,7 @@ def _in_processes(experiment: Experiment, tasks: list[Task], jobs: int) -> Itera
 
     work = (delayed(_attempt)(experiment.functions[task[1]], experiment.name, task) for task in tasks)
     try:
-        with parallel_config(backend="loky", inner_max_num_threads=1):
+        with parallel_config(backend="loky", inner_max_num_threads=1, initializer=_end_with_parent):
             yield from Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")(work)
     except BrokenProcessPool as error:
         raise RuntimeError(
