@@ -69,7 +69,7 @@ def _table(rows: pd.DataFrame, *, claims: bool) -> str:
     shown = [name for name in shown if claims or name == "metric" or len(rows[name].drop_duplicates()) > 1]
     shown += [name for name in ("printed_text", "ours_text") if (rows[name] != "").any()]
     shown += ["verdict"] + (["reason"] if (rows["reason"] != "").any() else [])
-    head = "".join(f"<th>{escape(_TITLES.get(name, name))}</th>" for name in shown)
+    head = "".join(f'<th style="text-align: left;">{escape(_TITLES.get(name, name))}</th>' for name in shown)
     body = [f"<tr>{''.join(f'<td>{_cell(name, row[name])}</td>' for name in shown)}</tr>" for _, row in rows.iterrows()]
     return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>\n' + "\n".join(body) + "\n</tbody></table>"
 
