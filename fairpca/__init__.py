@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fairpca._moments import GroupMoments
     from fairpca.fpca import FPCA
+    from fairpca.minmax import MinMaxFairPCA
     from fairpca.pca import PCA
     from fairpca.solvers._result import SolverResult
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 _HOME = {
     "FPCA": "fairpca.fpca",
     "GroupMoments": "fairpca._moments",
+    "MinMaxFairPCA": "fairpca.minmax",
     "PCA": "fairpca.pca",
     "SolverResult": "fairpca.solvers._result",
 }
 
-__all__ = ["FPCA", "PCA", "GroupMoments", "SolverResult", "__version__"]
+__all__ = ["FPCA", "PCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
 
 
 _MODULES = ("datasets", "metrics", "synthetic")

@@ -146,7 +146,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _store(self, result: SolverResult, moments: GroupMoments) -> Self:
         """Set the fitted attributes from the solver's result."""
-        covariance = moments.covariance(ddof=1)
+        covariance = self._covariance_of_all(moments)
         V = result.V
         compressed = V.T @ covariance @ V
         if np.allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-8):
@@ -174,6 +174,10 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             detail = result.extra.get("message", "no feasible subspace was found")
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self
+
+    def _covariance_of_all(self, moments: GroupMoments) -> np.ndarray:
+        """Sample covariance of all rows; a subclass that stores many results may keep it."""
+        return moments.covariance(ddof=1)
 
     def transform(self, X: Any) -> np.ndarray:
         """Project: ``(X - mean_) @ components_.T``, shape (n_samples, n_components)."""

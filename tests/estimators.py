@@ -1,6 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
-from fairpca import FPCA, PCA
+from fairpca import FPCA, PCA, MinMaxFairPCA
 
 CONFIGURED = [
     PCA(),
@@ -10,4 +10,11 @@ CONFIGURED = [
     FPCA(variant="lee2022_code", standardise=False),
     FPCA(variant="vu2022_code", standardise=False, delta=0.5),
     FPCA(variant="lee2022_code", standardise=False, solver="cvxpy"),
+    MinMaxFairPCA(),
+    MinMaxFairPCA(objective="error"),
+    MinMaxFairPCA(centering="overall"),
+    MinMaxFairPCA(solver="sdp"),
+    # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.
+    MinMaxFairPCA(solver="mw", variant="samadi2018_code", tol=0.5),
+    MinMaxFairPCA(solver="mw", variant="vu2022_code", tol=0.5),
 ]

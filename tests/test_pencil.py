@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca._linalg import subspace_distance
+from fairpca._linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers._pencil import Pencil, mix_to_zero, split_ties
 
 P = 180
@@ -114,6 +114,16 @@ def test_forced_iteration_on_small_matrices(k, seed, t):
         w, V = Pencil(M, dense_limit=limit).top((t, 1 - t), k)
         np.testing.assert_allclose(w, expected, atol=1e-9)
         np.testing.assert_allclose(np.trace(V.T @ combined @ V), expected.sum(), atol=1e-8)
+
+
+def test_clustered_eigenvalues_are_all_returned():
+    """LAPACK's range solver returns two of these four; the pencil must not lose the others."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+        w, V = top_eigenpairs((Q.T @ Q + (Q.T @ Q).T) / 2, 4)
+        np.testing.assert_allclose(w, np.ones(4))
+        np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-12)
 
 
 def test_several_matrices_and_all_eigenpairs():

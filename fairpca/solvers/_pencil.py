@@ -15,9 +15,9 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import brentq
 
-from fairpca._linalg import geodesic, orthonormal
+from fairpca._linalg import geodesic, orthonormal, top_eigenpairs
 
-__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties"]
+__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
 
 _GUARD = 4  # Ritz pairs beyond k that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
@@ -56,10 +56,14 @@ class Pencil:
         Working matrices: the given ones, or ``Q' M_g Q``.
     basis : ndarray of shape (p, q) or None
         Q; None where the working coordinates are the original ones.
+    version : int
+        Changes whenever the basis does, so that what was computed in it can be kept for as long as it is valid.
     n_small, n_large, n_products : int
         Working decompositions, large solves (calls that had to touch the large matrices) and columns multiplied.
     residual : float
         Largest relative residual accepted so far.
+    keep : list of (weights, k)
+        Top spaces that a compression of the basis must preserve besides those asked for at that moment.
     """
 
     def __init__(
@@ -77,8 +81,9 @@ class Pencil:
         self.matrices = matrices
         self.tol = tol
         self.traces = np.trace(matrices, axis1=1, axis2=2)
-        self.n_small = self.n_large = self.n_products = 0
+        self.n_small = self.n_large = self.n_products = self.version = 0
         self.residual = 0.0
+        self.keep: list[tuple[Sequence[float] | np.ndarray, int]] = []
         self.is_dense = matrices.shape[1] <= dense_limit
         self._max_basis = max_basis
         self._rng = np.random.default_rng(random_state)
@@ -156,6 +161,32 @@ class Pencil:
         """Return ``tr(Y' S_g Y)`` for each working matrix S_g."""
         return np.einsum("ik,gij,jk->g", Y, self._small, Y, optimize=True)
 
+    def residual_squares(self, weights: Sequence[float] | np.ndarray, w: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return ``||M_w Q y - w Q y||^2`` for working eigenpairs (w, y); zeros for dense matrices.
+
+        Divided by the distance of the eigenvalue to those not yet represented it estimates the eigenvalue's error.
+        """
+        if self.is_dense or self._size == self.n_features:
+            return np.zeros(len(w))
+        return np.sum(self._residual(weights, w, Y) ** 2, axis=0)
+
+    def top_sum(self, weights: Sequence[float] | np.ndarray, k: int, stop: int | None = None) -> tuple[float, float]:
+        """Return the sum of the `k` largest working eigenvalues and an estimate of how much the true sum exceeds it.
+
+        `stop` is where the tie across the cut ends (:func:`split_ties`); by default there is none.
+        """
+        stop = min(stop or k, len(self._small[0]))
+        self.n_small += 1
+        w, Y = top_eigenpairs(self.combine(weights), min(stop + 1, len(self._small[0])))
+        return float(w[:k].sum()), sum_error(self.residual_squares(weights, w[:stop], Y[:, :stop]), w[stop - 1 :])
+
+    def _residual(self, weights: Sequence[float] | np.ndarray, w: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        R = self._Q[:, : self._size] @ (Y * -w)
+        for g, weight in enumerate(weights):
+            if weight:
+                R += weight * (self._products[g, : self._size].T @ Y)
+        return R
+
     # ---- large matrices -------------------------------------------------------------------------------------------
 
     def refine(self, targets: Sequence[Sequence[float] | np.ndarray], k: int, tol: float | None = None) -> bool:
@@ -177,7 +208,7 @@ class Pencil:
                 break
             limit = self._max_basis or 6 * (k + 30)
             if self._size + sum(b.shape[1] for b in blocks) > limit:
-                self._compress(targets, k)
+                self.compress(targets, k)
             added = self._append(np.concatenate(blocks, axis=1))
             grew = True
             if added == 0:  # the residuals lie in the basis up to rounding: try a fresh direction, then accept
@@ -185,7 +216,8 @@ class Pencil:
                 if stalled > 2:
                     break
                 self._append(self._rng.standard_normal((self.n_features, k)))
-        self.residual = max(self.residual, worst)
+        if tol <= self.tol:
+            self.residual = max(self.residual, worst)
         self.n_large += grew
         return grew
 
@@ -211,17 +243,14 @@ class Pencil:
     ) -> tuple[list[np.ndarray], float]:
         blocks, worst = [], 0.0
         keep = min(k + _GUARD, self._size)
-        Q, G = self._Q[:, : self._size], self._products[:, : self._size]
         for weights in targets:
-            w, Y = self.spectrum(weights)
-            scale = max(abs(w[0]), abs(w[-1]))
+            self.n_small += 1
+            S = self.combine(weights)
+            w, Y = top_eigenpairs(S, keep)
+            scale = max(abs(w[0]), float(np.linalg.norm(S, axis=0).max()))  # at most the norm, and close to it
             if scale == 0:
                 continue
-            Y = Y[:, :keep]
-            R = Q @ (Y * -w[:keep])
-            for g, weight in enumerate(weights):
-                if weight:
-                    R += weight * (G[g].T @ Y)
+            R = self._residual(weights, w, Y)
             sizes = np.linalg.norm(R, axis=0) / scale
             allowed = np.where(np.arange(keep) < k, tol, max(_GUARD_TOLERANCE, tol))
             worst = max(worst, float(sizes[:k].max()))
@@ -259,6 +288,7 @@ class Pencil:
             small[g, q:, q:] = (corner[q:] + corner[q:].T) * 0.5
         self._small = small
         self._size = q + b
+        self.version += 1
         self.n_products += b
         return b
 
@@ -272,10 +302,17 @@ class Pencil:
         products[:, : self._size] = self._products[:, : self._size]
         self._Q, self._products = Q, products
 
-    def _compress(self, targets: Sequence[Sequence[float] | np.ndarray], k: int) -> None:
-        """Keep only what the present targets need; products are carried along, so nothing is multiplied again."""
-        keep = min(k + _GUARD, self._size)
-        wanted = np.concatenate([self.spectrum(weights).vectors[:, :keep] for weights in targets], axis=1)
+    def compress(self, targets: Sequence[Sequence[float] | np.ndarray], k: int) -> None:
+        """Shrink the basis to the top `k` pairs (and a few more) of `targets`.
+
+        The products are carried along, so nothing is multiplied again.
+        """
+        if self.is_dense or self._size == 0:
+            return
+        spaces = [(weights, k) for weights in targets] + self.keep
+        wanted = np.concatenate(
+            [top_eigenpairs(self.combine(weights), min(j + _GUARD, self._size))[1] for weights, j in spaces], axis=1
+        )
         Y, R, _pivots = qr(wanted, mode="economic", pivoting=True, check_finite=False)
         Y = Y[:, np.abs(np.diagonal(R)) > 1e-12]
         q, size = Y.shape[1], self._size
@@ -285,6 +322,18 @@ class Pencil:
         self._small = np.stack([Y.T @ S @ Y for S in self._small])
         self._small = (self._small + self._small.transpose(0, 2, 1)) * 0.5
         self._size = q
+        self.version += 1
+
+
+def sum_error(squares: np.ndarray, edge: np.ndarray) -> float:
+    """Estimate the error of a sum of leading eigenvalues from their squared residuals.
+
+    `edge` holds the last of them and, if there is one, the next eigenvalue below.
+    """
+    total = float(squares.sum())
+    if total == 0.0 or len(edge) < 2:
+        return 0.0
+    return total / max(float(edge[0] - edge[1]), total**0.5)
 
 
 def split_ties(values: np.ndarray, k: int, tolerance: float) -> tuple[int, int]:
@@ -301,25 +350,21 @@ def split_ties(values: np.ndarray, k: int, tolerance: float) -> tuple[int, int]:
 
 
 def mix_to_zero(
-    V0: np.ndarray,
-    V1: np.ndarray,
-    balance: Callable[[np.ndarray], float],
-    *,
-    at_ends: tuple[float, float] | None = None,
+    V0: np.ndarray, V1: np.ndarray, balance: Callable[[np.ndarray], float], *, zero: float = 0.0
 ) -> np.ndarray:
     """Rotate from span `V0` to span `V1` until ``balance(V) == 0``; its signs at the ends must differ.
 
     All principal angles turn together, so the mixture stays inside every space that contains both ends. Inside a
-    tied eigenspace each mixture is therefore again a maximiser (key lemma: the values form an interval).
+    tied eigenspace each mixture is therefore again a maximiser (key lemma: the values form an interval). An end whose
+    balance is within `zero` of vanishing is returned as it is.
     """
-    f0, f1 = (balance(V0), balance(V1)) if at_ends is None else at_ends
-    if f0 == 0:
-        return V0
-    if f1 == 0:
-        return V1
+    path = geodesic(V0, V1)
+    start, stop = path(0.0), path(1.0)
+    f0, f1 = balance(start), balance(stop)
+    if min(abs(f0), abs(f1)) <= zero:
+        return orthonormal(start if abs(f0) <= abs(f1) else stop)
     if f0 * f1 > 0:
         raise ValueError(f"balance has one sign at both ends ({f0:.3g} and {f1:.3g}), so no mixture makes it zero.")
-    path = geodesic(V0, V1)
     # Four machine epsilons is the smallest tolerance that brentq takes.
     u = brentq(lambda x: balance(path(x)), 0.0, 1.0, xtol=1e-16, rtol=4 * np.finfo(float).eps)
     return orthonormal(path(u))
