@@ -9,6 +9,7 @@ only a residual that is too large costs products with the large matrices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -86,11 +87,15 @@ class Pencil:
         self.keep: list[tuple[Sequence[float] | np.ndarray, int]] = []
         self.is_dense = matrices.shape[1] <= dense_limit
         self._max_basis = max_basis
-        self._rng = np.random.default_rng(random_state)
+        self._random_state = random_state
         self._size = 0
         self._Q = np.empty((matrices.shape[1], 0), order="F")
         self._products = np.empty((len(matrices), 0, matrices.shape[1]))  # M_g Q, transposed: rows are contiguous
         self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:  # not needed for small matrices, where its creation would show
+        return np.random.default_rng(self._random_state)
 
     @property
     def n_features(self) -> int:

@@ -27,7 +27,7 @@ def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tup
         raise ValueError(
             f"moments has shape {moments.shape}; it must be (n_groups, n_features, n_features) with two groups or more."
         )
-    if not np.all(np.isfinite(np.sum(moments, axis=(1, 2)))):
+    if not np.isfinite(moments.sum()):
         raise ValueError("moments contain NaN or infinite values; clean or impute the data first.")
     check_choice("objective", objective, ("loss", "error"))
     return moments, check_components(n_components, moments.shape[1])
