@@ -119,7 +119,7 @@ def test_notebook_keeps_the_rules(source: Path) -> None:
     front = yaml.safe_load(source.read_text(encoding="utf8").split("---")[1])
     assert front["kernelspec"] == KERNEL
     assert front["jupytext"]["text_representation"]["format_name"] == "myst"
-    parameters = notebooks.read_parameters(jupytext.read(source), notebooks.title(source))
+    parameters = notebooks.read_parameters(jupytext.read(source), source.stem)
     assert parameters["profile"] == "smoke"
     for cell in code_cells(source):
         assert not re.search(r"^\s*[!%]", cell, re.MULTILINE), f"no shell or magic commands:\n{cell}"
@@ -283,6 +283,24 @@ def test_paper_profile_is_what_the_page_says(checkout: Path) -> None:
     sources = [cell.source for cell in shown.cells if cell.cell_type == "code"]
     assert sources[0] == 'profile = "paper"\nn = 3'
     assert shown.cells[-1].outputs[0].text == "n is 3\n"
+
+
+@kernel
+def test_template_in_contributing_is_a_good_chapter(checkout: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    page = checkout / "chapters" / "page.md"
+    page.write_text(re.search(r"^`````markdown\n(.*?)^`````$", text, re.DOTALL | re.MULTILINE)[1])
+    test_notebook_keeps_the_rules(page)
+    assert nested_code_cells(page.read_text()) == []
+    assert set(labels(page)) == {
+        "eq-samadi2018-loss",
+        "thm-samadi2018-rank",
+        "alg-samadi2018-mw",
+        "fig-samadi2018-example",
+    }
+    notebooks.execute(page, root=checkout)
+    shown = fill_cache.book_notebook(page, "smoke", checkout)
+    assert any("image/png" in output.get("data", {}) for cell in shown.cells for output in cell.get("outputs", []))
 
 
 @pytest.mark.parametrize(

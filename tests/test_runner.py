@@ -164,9 +164,9 @@ def test_number_of_workers_does_not_matter(tmp_path):
 def test_dask_cluster(store, tmp_path, reference, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'tests'}")
-    # Two worker processes; no dashboard, no address but this machine's.
+    # Two worker processes; a free port for the status page, no address but this machine's.
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as cluster:
         table = run("toy/table", "paper", store=store, cluster=cluster.scheduler_address, verbose=0)
         workers = len(cluster.workers)
