@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairpca.fpca import FPCA
     from fairpca.minmax import MinMaxFairPCA
     from fairpca.pca import PCA
+    from fairpca.rfpca import RFPCA
     from fairpca.solvers._result import SolverResult
 
 # Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
@@ -20,10 +21,11 @@ _HOME = {
     "GroupMoments": "fairpca._moments",
     "MinMaxFairPCA": "fairpca.minmax",
     "PCA": "fairpca.pca",
+    "RFPCA": "fairpca.rfpca",
     "SolverResult": "fairpca.solvers._result",
 }
 
-__all__ = ["FPCA", "PCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
+__all__ = ["FPCA", "PCA", "RFPCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
 
 
 _MODULES = ("datasets", "metrics", "synthetic")

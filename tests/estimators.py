@@ -1,6 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
-from fairpca import FPCA, PCA, MinMaxFairPCA
+from fairpca import FPCA, PCA, RFPCA, MinMaxFairPCA
 
 CONFIGURED = [
     PCA(),
@@ -17,4 +17,9 @@ CONFIGURED = [
     # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.
     MinMaxFairPCA(solver="mw", variant="samadi2018_code", tol=0.5),
     MinMaxFairPCA(solver="mw", variant="vu2022_code", tol=0.5),
+    RFPCA(),
+    RFPCA(lam=2.0, robust_value="printed", reset_lam=True, centering="group"),
+    RFPCA(solver="subgradient", n_starts=3, random_state=0),
+    RFPCA(solver="subgradient", lam=0.1, n_starts=2, retraction="polar", keep="best", random_state=0),
+    RFPCA(solver="mm", eps=[0.1, 0.1], centering="none"),
 ]

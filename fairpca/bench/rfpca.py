@@ -1,0 +1,183 @@
+"""RFPCA: the exact solver and Algorithm 1 in V against Algorithm 1 as the paper writes it, in U.
+
+The slow method is Algorithm 1 of Vu et al. transcribed from the paper: U is p x (p - k), the projector UU' is formed, F
+and the gradient are evaluated with traces of p x p products, and the retraction is a QR of p x (p - k).
+Its time is that of a stated number of steps (column `slow_steps`), scaled to 21 starts x 1000 steps (faces: 500, the
+paper's number), because at p = 576 the whole takes the better part of an hour.
+On 24 x 24 faces the last two rows give the time of an 18-point grid (3 radii x 6 penalties) in units of one full
+eigen-decomposition, with and without the proof of optimality.
+All times are the best of several runs in one process with one thread; compilation is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+
+from fairpca._moments import GroupMoments
+from fairpca.datasets import DataError, load
+from fairpca.solvers.rfpca_exact import solve_exact, solve_exact_path
+from fairpca.solvers.rfpca_objective import ambiguity_radii
+from fairpca.solvers.rfpca_subgradient import pca_start, random_starts, solve_subgradient
+
+__all__ = ["GRID", "algorithm_1_in_u", "problem", "run"]
+
+GRID = [(lam, alpha) for alpha in (0.05, 0.1, 0.15) for lam in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)]
+_N_STARTS = 21
+
+
+def algorithm_1_in_u(
+    moments: np.ndarray, shares: np.ndarray, lam: float, eps: np.ndarray, U: np.ndarray, max_iter: int, steps: int
+) -> np.ndarray:
+    """Take the first `steps` of `max_iter` steps of Algorithm 1 of Vu et al. for two groups, in U of (7), with QR.
+
+    Every formula is the paper's (6c), Lemma 4.1, qf retraction; the step size is 1 / sqrt(max_iter + 1).
+    """
+    p = len(U)
+    kappa, theta, vartheta, C = [], [], [], []
+    for a in (0, 1):
+        b = 1 - a
+        kappa.append((shares[a] + lam) * eps[a] + (shares[b] - lam) * eps[b])
+        theta.append(2 * abs(shares[a] + lam) * np.sqrt(eps[a]))
+        vartheta.append(2 * abs(shares[b] - lam) * np.sqrt(eps[b]))  # the coefficient of the other group's root
+        C.append((shares[a] + lam) * moments[a] + (shares[b] - lam) * moments[b])
+
+    def F(a: int) -> float:
+        projector = U @ U.T
+        own = np.sqrt(np.trace(projector @ moments[a]))
+        other = np.sqrt(np.trace(projector @ moments[1 - a]))
+        return float(kappa[a] + theta[a] * own + vartheta[a] * other + np.trace(projector @ C[a]))
+
+    for _ in range(steps):
+        a = 0 if F(0) >= F(1) else 1
+        projector = U @ U.T
+        own = np.sqrt(np.trace(projector @ moments[a]))
+        other = np.sqrt(np.trace(projector @ moments[1 - a]))
+        G = theta[a] / own * moments[a] + vartheta[a] / other * moments[1 - a] + 2 * C[a]
+        gradient = (np.eye(p) - projector) @ G @ U
+        Q, R = np.linalg.qr(U - gradient / np.sqrt(max_iter + 1))
+        U = Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+    return U
+
+
+def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return second moments, shares and counts of a data set, prepared as in the paper.
+
+    Tables are standardised; faces (already divided by 255) are only centred.
+    """
+    data = load(name)
+    X = np.asarray(data.X, dtype=np.float64)
+    if name != "lfw_24x24":
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    moments = GroupMoments.from_data(X, data.sensitive_features)
+    return moments.second_moments("overall"), moments.weights, moments.counts
+
+
+def _best_of(call: Callable[[], object], repeats: int) -> float:
+    call()
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: int) -> dict[str, object]:
+    moments, shares, counts = problem(name)
+    p = moments.shape[1]
+    max_iter = 500 if name == "lfw_24x24" else 1000
+    eps = ambiguity_radii(alpha, counts)
+    V = pca_start(moments, shares, k)
+    U = np.linalg.qr(V, mode="complete")[0][:, k:]
+    slow = _best_of(lambda: algorithm_1_in_u(moments, shares, lam, eps, U, max_iter, slow_steps), 1 if p > 100 else 3)
+    slow *= _N_STARTS * max_iter / slow_steps
+    starts = np.concatenate((V[None], random_starts(p, k, _N_STARTS - 1, 0)))
+
+    def descent() -> object:
+        return solve_subgradient(moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter)
+
+    def exact(certified: bool) -> object:
+        return solve_exact(moments, shares, k, lam, eps, robust_value="printed", certified=certified)
+
+    in_v = _best_of(descent, 1 if p > 100 else 3)
+    plain = _best_of(lambda: exact(False), repeats)
+    proved = _best_of(lambda: exact(True), repeats)
+    result = solve_exact(moments, shares, k, lam, eps, robust_value="printed")
+    reached = solve_subgradient(
+        moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+    ).objective
+    return {
+        "data": name,
+        "p": p,
+        "k": k,
+        "lam": lam,
+        "alpha": alpha,
+        "slow_steps": slow_steps,
+        "slow_s": slow,
+        "v_form_s": in_v,
+        "exact_ms": plain * 1e3,
+        "certified_ms": proved * 1e3,
+        "slow/v_form": slow / in_v,
+        "slow/exact": slow / plain,
+        "slow/certified": slow / proved,
+        "relative_gap": result.relative_gap,
+        "v_form_excess": (reached - result.objective) / result.objective,
+        "eigs": result.n_iter,
+    }
+
+
+def run(quick: bool = False) -> pd.DataFrame:
+    """Print and return the comparison; ``quick`` leaves out the faces and repeats less."""
+    cases = [
+        ("default_credit", 3, 0.1, 0.1),
+        ("default_credit", 3, 1.0, 0.15),
+        ("biodeg", 3, 0.1, 0.1),
+        ("biodeg", 3, 2.5, 0.15),
+        ("german_credit", 3, 0.5, 0.1),
+        ("german_credit", 3, 2.5, 0.15),
+    ]
+    faces = [("lfw_24x24", 3, 0.1, 0.1), ("lfw_24x24", 3, 2.5, 0.15), ("lfw_24x24", 10, 0.5, 0.1)]
+    rows = []
+    for name, k, lam, alpha in cases if quick else cases + faces:
+        large = name == "lfw_24x24"
+        try:
+            rows.append(_row(name, k, lam, alpha, 6 if large else 40 if quick else 400, 3 if quick or large else 20))
+        except DataError as error:
+            print(f"{name} left out: {error}")
+    table = pd.DataFrame(rows)
+    print(table.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
+    if not quick and "lfw_24x24" in set(table["data"]):
+        table = pd.concat([table, pd.DataFrame(_grids())], ignore_index=True)
+    return table
+
+
+def _grids() -> list[dict[str, object]]:
+    moments, shares, counts = problem("lfw_24x24")
+    whole = _best_of(lambda: np.linalg.eigh(moments[0]), 5)
+    rows: list[dict[str, object]] = []
+    for k in (3, 10):
+        settings = [(lam, ambiguity_radii(alpha, counts)) for lam, alpha in GRID]
+        for certified in (False, True):
+            results = solve_exact_path(moments, shares, k, settings, certified=certified)
+            seconds = _best_of(lambda: solve_exact_path(moments, shares, k, settings, certified=certified), 3)  # noqa: B023
+            gap = max(result.relative_gap for result in results)
+            print(
+                f"18-point grid on 24x24 faces, k={k}, {'with proof' if certified else 'without proof'}: "
+                f"{seconds * 1e3:.0f} ms = {seconds / whole:.2f} full eigen-decompositions "
+                f"({whole * 1e3:.0f} ms each), largest relative gap {gap:.1e}"
+            )
+            rows.append(
+                {
+                    "data": "lfw_24x24 grid" + (", proved" if certified else ""),
+                    "p": 576,
+                    "k": k,
+                    "certified_ms" if certified else "exact_ms": seconds * 1e3,
+                    "grid/eigh": seconds / whole,
+                    "relative_gap": gap,
+                }
+            )
+    return rows

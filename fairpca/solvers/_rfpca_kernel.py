@@ -1,0 +1,168 @@
+"""Compiled Algorithm 1 for small p; imported only when it is used, because it needs numba."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["descend"]
+
+
+@njit(cache=True)
+def _evaluate(
+    rows: np.ndarray,
+    moments: np.ndarray,
+    traces: np.ndarray,
+    radii: np.ndarray,
+    weights: np.ndarray,
+    printed: bool,
+    images: np.ndarray,
+    errors: np.ndarray,
+    floors: np.ndarray,
+) -> tuple[int, float]:
+    """Fill `images` (M_b V, transposed) and `errors`; return the active pair and its value."""
+    m, p = moments.shape[0], moments.shape[1]
+    k = rows.shape[0]
+    for b in range(m):
+        kept = 0.0
+        for c in range(k):
+            target = images[b, c]
+            for i in range(p):
+                target[i] = 0.0
+            for j in range(p):
+                x = rows[c, j]
+                source = moments[b, j]
+                for i in range(p):
+                    target[i] += x * source[i]
+            for i in range(p):
+                kept += rows[c, i] * target[i]
+        errors[b] = max(traces[b] - kept, floors[b])
+    active, top = 0, -np.inf
+    for pair in range(weights.shape[0]):
+        value = 0.0
+        for b in range(m):
+            r = np.sqrt(errors[b])
+            w = weights[pair, b]
+            if w >= 0:
+                value += w * (r + radii[b]) ** 2
+            elif printed:
+                value += w * (r - radii[b]) ** 2
+            else:
+                value += w * max(r - radii[b], 0.0) ** 2
+        if value > top:
+            active, top = pair, value
+    return active, top
+
+
+@njit(cache=True)
+def _orthonormalise(rows: np.ndarray, gram: np.ndarray, polar: bool) -> None:
+    """Replace the rows by orthonormal ones of the same span: QR with positive diagonal, or the polar factor."""
+    k, p = rows.shape
+    for _ in range(3):
+        largest = 0.0
+        for a in range(k):
+            for b in range(a + 1):
+                total = 0.0
+                for i in range(p):
+                    total += rows[a, i] * rows[b, i]
+                gram[a, b] = total
+                gram[b, a] = total
+            largest = max(largest, gram[a, a])
+        if polar:
+            w, E = np.linalg.eigh(gram)
+            inverse = (E / np.sqrt(w)) @ E.T
+            rows[:] = inverse @ rows
+        else:
+            for a in range(k):  # Cholesky in place, then forward substitution
+                for b in range(a + 1):
+                    total = gram[a, b]
+                    for c in range(b):
+                        total -= gram[a, c] * gram[b, c]
+                    gram[a, b] = np.sqrt(total) if a == b else total / gram[b, b]
+                for b in range(a):
+                    for i in range(p):
+                        rows[a, i] -= gram[a, b] * rows[b, i]
+                for i in range(p):
+                    rows[a, i] /= gram[a, a]
+        if largest < 100.0:  # well conditioned: one pass leaves only rounding
+            break
+
+
+@njit(cache=True)
+def descend(
+    starts: np.ndarray,
+    moments: np.ndarray,
+    traces: np.ndarray,
+    radii: np.ndarray,
+    weights: np.ndarray,
+    printed: bool,
+    max_iter: int,
+    step: float,
+    polar: bool,
+    floors: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Run Algorithm 1 in V from each start, shape (n_starts, k, p) with the basis in the rows.
+
+    Returns last and best planes, and per start the objective at the max_iter + 1 iterates, the norms of the
+    Riemannian subgradients and the active pairs.
+    """
+    n_starts, k, p = starts.shape
+    m = moments.shape[0]
+    last = starts.copy()
+    best = starts.copy()
+    objective = np.empty((n_starts, max_iter + 1))
+    norms = np.empty((n_starts, max_iter))
+    actives = np.empty((n_starts, max_iter + 1), dtype=np.int16)
+    images = np.empty((m, k, p))
+    errors = np.empty(m)
+    gram = np.empty((k, k))
+    inner = np.empty((k, k))
+    slope = np.empty((k, p))
+    coefficients = np.empty(m)
+    for run in range(n_starts):
+        rows = last[run]
+        least = np.inf
+        for iteration in range(max_iter + 1):
+            active, value = _evaluate(rows, moments, traces, radii, weights, printed, images, errors, floors)
+            objective[run, iteration] = value
+            actives[run, iteration] = active
+            if value < least:
+                least = value
+                best[run] = rows
+            if iteration == max_iter:
+                break
+            for b in range(m):
+                w = weights[active, b]
+                ratio = radii[b] / np.sqrt(errors[b]) if radii[b] > 0 else 0.0
+                if w >= 0:
+                    coefficients[b] = 2.0 * w * (1.0 + ratio)
+                elif printed:
+                    coefficients[b] = 2.0 * w * (1.0 - ratio)
+                else:
+                    coefficients[b] = 2.0 * w * max(1.0 - ratio, 0.0)
+            for c in range(k):
+                for i in range(p):
+                    total = 0.0
+                    for b in range(m):
+                        total += coefficients[b] * images[b, c, i]
+                    slope[c, i] = total
+            for a in range(k):
+                for c in range(k):
+                    total = 0.0
+                    for i in range(p):
+                        total += rows[a, i] * slope[c, i]
+                    inner[a, c] = total
+            square = 0.0
+            for c in range(k):
+                for a in range(k):
+                    x = inner[a, c]
+                    for i in range(p):
+                        slope[c, i] -= x * rows[a, i]
+                for i in range(p):
+                    square += slope[c, i] ** 2
+            norms[run, iteration] = np.sqrt(square)
+            for c in range(k):
+                for i in range(p):
+                    rows[c, i] += step * slope[c, i]
+            _orthonormalise(rows, gram, polar)
+    return last, best, objective, norms, actives

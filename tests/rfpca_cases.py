@@ -1,0 +1,94 @@
+"""Adversarial instances of the two-group problem, and every plane of p = 2 as the reference."""
+
+import numpy as np
+
+KINDS = (
+    "wishart",
+    "integer_diagonal",
+    "equal",
+    "proportional",
+    "identity",
+    "low_rank",
+    "mirrored",
+    "ill_conditioned",
+)
+
+
+def random_instance(rng, p, kind):
+    """Return (moments, shares, lam, eps) of the named kind."""
+
+    def wishart():
+        X = rng.standard_normal((p + int(rng.integers(0, p + 2)), p)) * rng.uniform(0.2, 2, p)
+        return X.T @ X / len(X)
+
+    def rotation():
+        return np.linalg.qr(rng.standard_normal((p, p)))[0]
+
+    if kind == "wishart":
+        M = [wishart(), wishart()]
+    elif kind == "integer_diagonal":
+        M = [np.diag(rng.integers(0, 4, p).astype(float)), np.diag(rng.integers(0, 4, p).astype(float))]
+    elif kind == "equal":
+        M = [wishart()] * 2
+    elif kind == "proportional":
+        M = [wishart()]
+        M.append(M[0] * rng.uniform(0.1, 3))
+    elif kind == "identity":
+        M = [np.eye(p) * rng.uniform(0.5, 2), wishart() if rng.random() < 0.5 else np.eye(p) * rng.uniform(0.5, 2)]
+    elif kind == "low_rank":
+        M = []
+        for _ in range(2):
+            X = rng.standard_normal((int(rng.integers(1, p)), p))
+            M.append(X.T @ X)
+    elif kind == "mirrored":
+        w = np.sort(rng.integers(1, 6, p).astype(float))
+        Q = rotation()
+        M = [(Q * w) @ Q.T, (Q * w[::-1]) @ Q.T]
+    else:
+        Q0, Q1 = rotation(), rotation()
+        M = [(Q * 10.0 ** rng.uniform(-6, 1, p)) @ Q.T for Q in (Q0, Q1)]
+    M = np.array([(A + A.T) / 2 for A in M])
+    share = float(rng.choice([rng.uniform(0.01, 0.99), 0.5]))
+    lam = float(rng.choice([0.0, rng.uniform(0, 1), rng.uniform(0, 3), rng.uniform(3, 20), share, 1 - share]))
+    size = np.trace(M, axis1=1, axis2=2) / p
+    eps = size * rng.uniform(0, 3, 2) * rng.choice([0.0, 0.01, 1.0, 1.0], 2)
+    return M, np.array([share, 1 - share]), lam, eps
+
+
+def root(M):
+    """L with M = LL', so that errors near zero keep their accuracy: |L'w| instead of sqrt(w'Mw)."""
+    w, U = np.linalg.eigh(M)
+    return U * np.sqrt(np.where(w > 1e-15 * max(w[-1], 0), w, 0))
+
+
+def objective_on_grid(moments, shares, lam, eps, angles, printed):
+    """max(J_0, J_1) of every plane of p = 2, written out term by term."""
+    left = np.stack((-np.sin(angles), np.cos(angles)))  # what the plane (cos, sin) leaves out
+    r = [np.linalg.norm(root(M).T @ left, axis=0) for M in moments]
+    e = np.sqrt(eps)
+    J = []
+    for a, b in ((0, 1), (1, 0)):
+        weight = shares[b] - lam
+        if weight >= 0:
+            other = (r[b] + e[b]) ** 2
+        elif printed:
+            other = (r[b] - e[b]) ** 2
+        else:
+            other = np.maximum(r[b] - e[b], 0) ** 2
+        J.append((shares[a] + lam) * (r[a] + e[a]) ** 2 + weight * other)
+    return np.maximum(*J)
+
+
+def brute_force(moments, shares, lam, eps, printed):
+    """Least objective over all planes of p = 2: a fine grid, then three refinements around its best points."""
+    angles = np.linspace(0, np.pi, 2001)
+    F = objective_on_grid(moments, shares, lam, eps, angles, printed)
+    best = np.inf
+    for centre in angles[np.argsort(F)[:3]]:
+        width = angles[1]
+        for _ in range(4):
+            local = np.linspace(centre - width, centre + width, 201)
+            values = objective_on_grid(moments, shares, lam, eps, local, printed)
+            centre, width = local[np.argmin(values)], width / 80
+            best = min(best, values.min())
+    return best
