@@ -183,8 +183,10 @@ def _papers() -> list[str]:
 def get(name: str) -> Experiment:
     """Return the experiment of that name; an unknown one is an error that lists what there is."""
     paper = name.partition("/")[0]
-    if name not in _REGISTRY and paper in _papers():
-        importlib.import_module(f"fairpca.experiments.{paper}")
+    if name not in _REGISTRY:
+        for module in _papers():
+            if module == paper or module.startswith(f"{paper}_"):
+                importlib.import_module(f"fairpca.experiments.{module}")
     if name not in _REGISTRY:
         raise ValueError(f"Unknown experiment {name!r}; known are {', '.join(names()) or 'none'}.")
     return _REGISTRY[name]
