@@ -264,3 +264,9 @@ def test_source_that_cannot_be_read():
     exec("def cell():\n    return 1\n", scope)
     with pytest.raises(ValueError, match="cannot be read"):
         code_hash(scope["cell"])
+
+
+def test_a_package_that_imports_its_own_submodule(hash_of):
+    own = ("__init__.py", "'''A small package.'''", "from toypackage import helpers")
+    symbols = hash_of(own, ("experiment.py", "total = used_here(split)", "total = helpers.used(split)"), symbols=True)
+    assert "toypackage.helpers:used:0" in symbols

@@ -310,6 +310,7 @@ class _Collector:
         self.pieces: dict[str, str] = {}
         self.modules: dict[str, tuple[_Module, bool] | None] = {}
         self.pending: list[tuple[_Import, tuple[str, ...]]] = []
+        self.seen: set[tuple[_Import, tuple[str, ...]]] = set()
 
     def collect(self, function: Callable[..., Any]) -> dict[str, str]:
         self._add_live(function, "start")
@@ -378,7 +379,9 @@ class _Collector:
         return self.modules[name]
 
     def _add_reference(self, target: _Import, attributes: tuple[str, ...] = ()) -> None:
-        if target.module.partition(".")[0] in self.roots:
+        # Names that refer to each other in a circle are followed once.
+        if target.module.partition(".")[0] in self.roots and (target, attributes) not in self.seen:
+            self.seen.add((target, attributes))
             self.pending.append((target, attributes))
 
     def _add_statement(self, label: str, statement: ast.stmt, module_name: str) -> None:
@@ -405,7 +408,7 @@ class _Collector:
         if target.attribute in module[0].definitions:
             for position, statement in enumerate(module[0].definitions[target.attribute]):
                 self._add_statement(f"{target.module}:{target.attribute}:{position}", statement, target.module)
-        elif target.attribute in module[0].imports:
+        elif module[0].imports.get(target.attribute, target) != target:  # a package may import its own submodule
             self._add_reference(module[0].imports[target.attribute], attributes)
         elif self._module(f"{target.module}.{target.attribute}") is not None:
             self._resolve(_Import(f"{target.module}.{target.attribute}"), attributes)
