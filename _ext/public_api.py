@@ -9,6 +9,8 @@ import re
 from types import ModuleType
 from typing import Any
 
+from sphinx.util.nodes import make_refnode
+
 PAGE = "chapters/use/api"
 MARKER = "<!-- public names -->"
 METHODS = ("fit", "transform", "inverse_transform")
@@ -84,6 +86,34 @@ def _escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines
             block = indent
 
 
+def _exists(target: str) -> bool:
+    """Return whether a dotted name is a module of this package or something in one."""
+    parts = target.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            thing: Any = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[split:]:
+            if not hasattr(thing, part):
+                return False
+            thing = getattr(thing, part)
+        return True
+    return False
+
+
+def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
+    """Link a docstring's reference to the place where the name is shown; what exists but is not public stays text."""
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or not target.startswith("fairpca."):
+        return None
+    shown = [full for full in env.domains["py"].objects if full.split(".")[-1] == target.split(".")[-1]]
+    if len(shown) == 1 and _exists(target):
+        place = env.domains["py"].objects[shown[0]]
+        return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, shown[0])
+    return contnode if _exists(target) else None
+
+
 def _insert(app: Any, docname: str, source: list[str]) -> None:
     if docname == PAGE:
         source[0] = source[0].replace(MARKER, api_text())
@@ -91,5 +121,6 @@ def _insert(app: Any, docname: str, source: list[str]) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", _insert)
+    app.connect("missing-reference", _resolve)
     app.connect("autodoc-process-docstring", _escape_bars, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

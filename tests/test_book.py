@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import check_links
@@ -288,6 +289,8 @@ def test_paper_profile_is_what_the_page_says(checkout: Path) -> None:
 @kernel
 def test_template_in_contributing_is_a_good_chapter(checkout: Path) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    shutil.rmtree(checkout / "fairpca")
+    (checkout / "fairpca").symlink_to(ROOT / "fairpca")
     page = checkout / "chapters" / "page.md"
     page.write_text(re.search(r"^`````markdown\n(.*?)^`````$", text, re.DOTALL | re.MULTILINE)[1])
     test_notebook_keeps_the_rules(page)
