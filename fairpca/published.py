@@ -34,7 +34,7 @@ PAPERS = ("samadi2018", "lee2022", "vu2022")
 VERDICTS = ("equal", "close", "differs", "holds", "holds in part", "fails", "not yet")
 KEYS = ("dataset", "p", "method", "setting", "d", "metric", "protocol")
 STATISTICS = ("value", "mean", "sd", "min", "q1", "median", "q3", "max")
-NOT_TABLES = ("claims", "reasons")
+NOT_TABLES = ("claims", "errata", "reasons")
 
 # Results that may answer an exhibit, besides those of its own name.
 _ANSWERED_BY = {
