@@ -11,7 +11,7 @@ import fairpca
 TEXT = (Path(__file__).resolve().parents[1] / "chapters/start/notation.md").read_text(encoding="utf8")
 TABLE = TEXT[TEXT.index("```{list-table}") :]
 ROWS = [row.split("\n  - ") for row in re.split(r"\n\* - ", TABLE.split("\n```", 1)[0])[1:]]
-NAMES = sorted({name for row in ROWS for name in re.findall(r"`([\w.]+)`", row[2])} - {"fairpca"})
+NAMES = sorted({name for row in ROWS for name in re.findall(r"`([\w.]+)`", row[5])} - {"fairpca"})
 
 
 def test_rows_have_a_cell_for_each_paper():
