@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fairpca._moments import GroupMoments
     from fairpca.fpca import FPCA
+    from fairpca.mbfpca import MBFPCA
     from fairpca.minmax import MinMaxFairPCA
     from fairpca.pca import PCA
     from fairpca.rfpca import RFPCA
@@ -20,12 +21,13 @@ _HOME = {
     "FPCA": "fairpca.fpca",
     "GroupMoments": "fairpca._moments",
     "MinMaxFairPCA": "fairpca.minmax",
+    "MBFPCA": "fairpca.mbfpca",
     "PCA": "fairpca.pca",
     "RFPCA": "fairpca.rfpca",
     "SolverResult": "fairpca.solvers._result",
 }
 
-__all__ = ["FPCA", "PCA", "RFPCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
+__all__ = ["FPCA", "MBFPCA", "PCA", "RFPCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
 
 
 _MODULES = ("datasets", "metrics", "synthetic")

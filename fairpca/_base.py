@@ -164,12 +164,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.result_ = result
         self.n_iter_ = max(int(result.n_iter), 1)
         if result.status == "max_iter":
-            warnings.warn(
-                f"{type(self).__name__} stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or "
-                "loosen tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
+            detail = result.extra.get("message", limit)
+            warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         elif result.status == "infeasible":
             detail = result.extra.get("message", "no feasible subspace was found")
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)

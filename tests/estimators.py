@@ -1,6 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
-from fairpca import FPCA, PCA, RFPCA, MinMaxFairPCA
+from fairpca import FPCA, MBFPCA, PCA, RFPCA, MinMaxFairPCA
 
 CONFIGURED = [
     PCA(),
@@ -22,4 +22,10 @@ CONFIGURED = [
     RFPCA(solver="subgradient", n_starts=3, random_state=0),
     RFPCA(solver="subgradient", lam=0.1, n_starts=2, retraction="polar", keep="best", random_state=0),
     RFPCA(solver="mm", eps=[0.1, 0.1], centering="none"),
+    MBFPCA(tau=0.05),
+    MBFPCA(tau=0.05, bandwidth="median", n_starts=2),
+    MBFPCA(tau=0.05, bandwidth=2.0, schedule="paper", paper_variant="printed"),
+    MBFPCA(tau=0.05, schedule="paper", paper_options={"keep": "best", "distance": "grassmann"}),
+    MBFPCA(tau=0.05, approximation="subsample", approximation_size=60),
+    MBFPCA(tau=0.05, approximation="fourier", approximation_size=256),
 ]

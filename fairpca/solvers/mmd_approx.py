@@ -23,12 +23,12 @@ def gaussian_frequencies(n_features: int, d: int, seed: int) -> np.ndarray:
 
 def stratified_rows(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Choose about `size` rows, each group in its share and with two rows at least; sorted row numbers."""
-    counts = np.bincount(codes)
+    keys = rng.random(codes.size)  # one draw a row, so that the choice does not depend on the order of the groups
     chosen = []
-    for g, count in enumerate(counts):
-        if count:
-            quota = min(int(count), max(2, round(size * count / codes.size)))
-            chosen.append(rng.choice(np.flatnonzero(codes == g), quota, replace=False))
+    for g in np.unique(codes):
+        rows = np.flatnonzero(codes == g)
+        quota = min(rows.size, max(2, round(size * rows.size / codes.size)))
+        chosen.append(rows[np.argsort(keys[rows])[:quota]])
     return np.sort(np.concatenate(chosen))
 
 
@@ -36,7 +36,7 @@ def subsampled(X: np.ndarray, codes: np.ndarray, size: int, random_state: int) -
     """Return the exact term of a stratified subsample of the rows.
 
     The biased MMD² of m and n rows exceeds that of the populations by about 1/m + 1/n at most, so the value on a
-    subsample is an over-estimate of that size; ``MBFPCA`` evaluates the exact value once at the end.
+    subsample is an over-estimate of that size; :class:`~fairpca.MBFPCA` evaluates the exact value once at the end.
     """
     rows = stratified_rows(codes, size, np.random.default_rng(random_state))
     return WeightedRows.from_groups(X[rows], codes[rows], int(codes.max()) + 1)
@@ -104,3 +104,32 @@ class FourierRows:
                 slope += rows.T @ (c[:, None] * (cosine * total.imag - sine * total.real))
         value = float(np.mean(np.sum(np.abs(sums) ** 2, axis=0)))
         return value, (2.0 / len(frequencies)) * (slope @ frequencies)
+
+    def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
+        """Return the estimate of X'LX, see :meth:`WeightedRows.laplacian`."""
+        directions = (V @ self.frequencies[:, : V.shape[1]].T) / sigma
+        sums = self._sums(V, sigma)
+        p = self.X.shape[1]
+        total = np.zeros((p, p))
+        for start in range(0, len(self.X), _CHUNK):
+            rows = self.X[start : start + _CHUNK]
+            angle = rows @ directions
+            for c, parts in zip(self.C[:, start : start + _CHUNK], sums, strict=True):
+                s = (np.cos(angle) @ parts.real + np.sin(angle) @ parts.imag) / parts.size
+                total += (rows.T * (c * s)) @ rows
+        J = self.jacobian(V, directions, sigma)
+        total -= J.T @ J / len(self.frequencies)
+        return (total + total.T) / 2
+
+    def jacobian(self, V: np.ndarray, directions: np.ndarray, sigma: float) -> np.ndarray:
+        """Return the rows of the features' derivatives, see :meth:`WeightedRows.jacobian`."""
+        total = np.zeros((2 * len(self.C), directions.shape[1], self.X.shape[1]))
+        for start in range(0, len(self.X), _CHUNK):
+            rows = self.X[start : start + _CHUNK]
+            angle = rows @ directions
+            sine, cosine = np.sin(angle), np.cos(angle)
+            for t, c in enumerate(self.C[:, start : start + _CHUNK]):
+                weighted = c[:, None] * rows
+                total[2 * t] += sine.T @ weighted
+                total[2 * t + 1] += cosine.T @ weighted
+        return total.reshape(-1, self.X.shape[1])

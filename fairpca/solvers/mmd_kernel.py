@@ -380,6 +380,24 @@ class WeightedRows:
         value = _slope(U, self.C, products, slope)
         return value, (slope @ self.X).T * (-2.0 / (sigma * _SCALE))
 
+    def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
+        """Return X'LX (p × p) with L = Σ_t diag(c_t ∘ Kc_t) - diag(c_t) K diag(c_t): the gradient is -(2/σ²) X'LXV."""
+        Z = self.X @ V
+        total = np.zeros((self.X.shape[1], self.X.shape[1]))
+        for c in self.C:
+            weighted = c * self.X.T
+            products = kernel_products(Z, np.vstack((c, weighted)), sigma)
+            total += (weighted * products[0]) @ self.X - products[1:] @ weighted.T
+        return (total + total.T) / 2
+
+    def jacobian(self, V: np.ndarray, directions: np.ndarray, sigma: float) -> np.ndarray:
+        """Return the derivatives X'(c ∘ sin) and X'(c ∘ cos) along each column of `directions` = VW', stacked."""
+        angle = self.X @ directions
+        sine, cosine = np.sin(angle), np.cos(angle)
+        return np.concatenate(
+            [part for c in self.C for part in (sine.T @ (c[:, None] * self.X), cosine.T @ (c[:, None] * self.X))]
+        )
+
 
 def total_mmd2(terms: Sequence[WeightedRows], V: np.ndarray, sigma: float, n_threads: int = 1) -> float:
     """Return the sum of the terms' MMD² at V."""
