@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from fairpca import MBFPCA
 from fairpca._linalg import orthonormal, subspace_distance, top_eigenpairs
+from fairpca.bench.mbf import naive_repms
+from fairpca.datasets import load
 from fairpca.metrics import median_bandwidth, mmd_squared
 from fairpca.solvers import mbf as mbf_module
 from fairpca.solvers.mbf import Comparison, MBFSettings, solve_mbf
@@ -325,6 +328,28 @@ def test_paper_variants_end_feasibly_and_say_when_not(variant):
         bad = MBFPCA(4, tau=1e-7, **options, paper_options={"max_outer": 12}).fit(X, sensitive_features=codes)
     assert bad.result_.status == "infeasible"
     assert bad.mmd2_ > 1e-7
+
+
+@pytest.mark.parametrize(
+    "name, variance, mmd2", [("german", 36.9829, 6.466e-4), ("adult", 21.2951, 5.1105e-4)], ids=["german", "adult"]
+)
+def test_paper_schedule_lands_on_the_published_optimum(name, variance, mmd2):
+    # The authors' stored solution of split 0 with d = 10 and tau = 1e-3.
+    train = load(name, split=0)[0]
+    model = MBFPCA(10, schedule="paper", paper_options={"start": "pca"})
+    model.fit(train.X, sensitive_features=train.sensitive_features)
+    assert 100 * model.result_.extra["variance_ratio"] == pytest.approx(variance, abs=2e-3)
+    assert model.mmd2_ == pytest.approx(mmd2, rel=2e-3)
+
+
+def test_naive_schedule_of_the_benchmark_is_the_paper_schedule():
+    X, codes = two_groups(150, 6)
+    split = SimpleNamespace(X=X, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.03, schedule="paper", paper_options={"start": "pca"}).fit(X, sensitive_features=codes)
+    variance, seconds, evaluations = naive_repms(split, 2, 0.03, model.bandwidth_)
+    assert variance == pytest.approx(100 * model.result_.extra["variance_ratio"], rel=1e-4)
+    assert seconds > 0
+    assert evaluations > 10
 
 
 def test_paper_options():
