@@ -45,7 +45,7 @@ class Pencil:
         A large eigenpair is accepted when ``||M_w v - lambda v|| <= tol ||M_w||``. An eigenvalue is then off by
         about the square of the residual over its distance to the rest.
     max_basis : int, optional
-        Columns that the basis may have before it is compressed; default ``6 (k + 30)`` with the largest k asked for.
+        Columns that the basis may have before it is compressed; default ``4 (k + 30)`` for the k asked for.
     random_state : int, default=0
         Seed of the starting block.
 
@@ -88,7 +88,7 @@ class Pencil:
         self.is_dense = matrices.shape[1] <= dense_limit
         self._max_basis = max_basis
         self._random_state = random_state
-        self._size = 0
+        self._size = self._limit = 0
         self._Q = np.empty((matrices.shape[1], 0), order="F")
         self._products = np.empty((len(matrices), 0, matrices.shape[1]))  # M_g Q, transposed: rows are contiguous
         self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
@@ -210,14 +210,14 @@ class Pencil:
         if self.is_dense:
             return False
         tol = self.tol if tol is None else tol
+        self._limit = max(self._limit, self._max_basis or 4 * (k + 30))
         grew = self._require(k)
         stalled = 0
         while True:
             blocks, worst = self._residuals(targets, k, tol)
             if not blocks or self._size == self.n_features:
                 break
-            limit = self._max_basis or 6 * (k + 30)
-            if self._size + sum(b.shape[1] for b in blocks) > limit:
+            if self._size + sum(b.shape[1] for b in blocks) > self._limit:
                 self.compress(targets, k)
             added = self._append(np.concatenate(blocks, axis=1))
             grew = True
@@ -305,7 +305,7 @@ class Pencil:
     def _reserve(self, columns: int) -> None:
         if columns <= self._Q.shape[1]:
             return
-        room = min(self.n_features, max(columns, int(1.5 * self._Q.shape[1])))
+        room = min(self.n_features, max(columns, self._limit))  # all at once: a copy would double the peak
         Q = np.empty((self.n_features, room), order="F")
         Q[:, : self._size] = self._Q[:, : self._size]
         products = np.empty((self.n_matrices, room, self.n_features))
