@@ -1,12 +1,12 @@
 """RFPCA for any number of groups (Theorem B.2 of Vu et al. 2022) by majorise-minimise, with a lower bound.
 
-With three groups or more the reconstruction errors s(V) need not fill a convex boundary, so unlike for two groups
-nothing here certifies the plane found; the bound says how far from optimal it can be at most.
+With three groups or more the boundary of conv{s(V)} need not consist of planes, so unlike for two groups the plane
+found is in general not certified; the bound says how far from optimal it can be at most.
 
 *Bound.* Every J is a sum of concave functions of one s_b each, so on the box of possible errors it lies above its
-chords; min over the Fantope of the largest chord is a convex problem in the errors alone, solved by cutting planes
-on conv{s(V)} (each cut is one eigen-decomposition).  A known plane then shrinks the box: errors at which a chord
-exceeds its value cannot be optimal, and on a smaller box the chords are closer to the J.
+chords; min over the Fantope of the largest chord is a convex problem in the errors alone, solved in its dual by
+Kelley's method (each step is one eigen-decomposition and proves a bound).  A known plane then shrinks the box: errors
+at which a chord exceeds its value cannot be optimal, and on a smaller box the chords are closer to the J.
 *Descent.* Around V every J is replaced by its linearisation on the Grassmannian plus a quadratic; minimising the
 largest of these majorants is a small quadratic programme over the simplex, whose step is accepted when the
 objective falls.  The objective never increases.
@@ -27,7 +27,7 @@ from fairpca.solvers.rfpca_objective import GroupObjective, RobustValue, check_p
 
 __all__ = ["ChordRelaxation", "solve_mm"]
 
-_ROUNDS = 10  # of shrinking the box of errors and bounding again
+_ROUNDS = 6  # of shrinking the box of errors and bounding again
 _DROP = 1e-12  # relative size of a step below which the descent has arrived
 
 
@@ -62,8 +62,8 @@ def solve_mm(
     max_iter : int
         Steps of each descent.
     starts : iterable of ndarray of shape (p, k)
-        Further planes to start from, besides ordinary PCA, the groups' own PCA and what the bound's cutting planes
-        suggest.
+        Further planes to start from, besides ordinary PCA, the groups' own PCA and the planes met while
+        bounding.
 
     Returns
     -------
@@ -90,6 +90,7 @@ def solve_mm(
     for _ in range(_ROUNDS):
         if value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
             break
+        relaxation.planes.append(V)  # so that some mixture of planes lies in the box
         relaxation.solve()
     bound = relaxation.bound
     errors = reconstruction_errors(moments, V)
@@ -109,7 +110,7 @@ def solve_mm(
 
 
 class ChordRelaxation:
-    """Lower bounds from chords of the concave J over a box of errors and from cutting planes on conv{s(V)}.
+    """Lower bounds from chords of the concave J over a box of errors, minimised over conv{s(V)}.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ class ChordRelaxation:
     low, high : ndarray of shape (m,)
         Box that contains the errors of every optimal plane.
     planes : list of ndarray
-        Planes met while cutting.
+        Planes met so far.
     bound : float
         Best bound proven so far.
     """
@@ -143,6 +144,7 @@ class ChordRelaxation:
             self.planes.append(U[:, len(w) - k :])
         self._normals = np.empty((0, m))
         self._offsets = np.empty(0)
+        self._errors: list[np.ndarray] = []
 
     def chords(self) -> tuple[np.ndarray, np.ndarray]:
         """Return constants and slopes of the affine functions that lie below every J on the box."""
@@ -155,43 +157,59 @@ class ChordRelaxation:
                 slopes[:, b] = (self.objective.values(corner) - base) / width
         return base - slopes @ self.low, slopes
 
-    def solve(self, *, tol: float = 1e-7, max_cuts: int = 200) -> float:
-        """Minimise the largest chord over conv{s(V)} by cutting planes; raise and return `bound`."""
+    def solve(self, *, tol: float = 1e-9, max_cuts: int = 60) -> float:
+        """Minimise the largest chord over conv{s(V)} within the box; raise and return `bound`.
+
+        The dual in the weights of the chords is maximised by Kelley's method: planes found so far span an inner
+        approximation of conv{s(V)}, whose multipliers are the next weights, whose top eigenspace is the next plane.
+        """
         constants, slopes = self.chords()
         m, pairs = len(self.low), len(constants)
-        cost = np.append(np.zeros(m), 1.0)
-        box = [*zip(self.low, self.high, strict=True), (None, None)]
+        centre, reach = np.array([]), -np.inf  # multipliers of the best bound in this box
         for _ in range(max_cuts):
+            S = self._all_errors()
+            n = len(S)
             rows = np.vstack(
                 (
-                    np.hstack((slopes, -np.ones((pairs, 1)))),
-                    np.hstack((-self._normals, np.zeros((len(self._normals), 1)))),
+                    np.hstack((slopes @ S.T, -np.ones((pairs, 1)))),
+                    np.hstack((S.T, np.zeros((m, 1)))),
+                    np.hstack((-S.T, np.zeros((m, 1)))),
                 )
             )
-            limits = np.concatenate((-constants, -self._offsets))
-            solution = linprog(cost, A_ub=rows, b_ub=limits, bounds=box, method="highs")
-            if solution.status != 0:
+            limits = np.concatenate((-constants, self.high, -self.low))
+            solution = linprog(
+                np.append(np.zeros(n), 1.0),
+                A_ub=rows,
+                b_ub=limits,
+                A_eq=np.append(np.ones(n), 0.0)[None, :],
+                b_eq=np.ones(1),
+                bounds=[(0, None)] * n + [(None, None)],
+                method="highs",
+            )
+            if solution.status != 0 or solution.x[-1] - reach <= tol * abs(solution.x[-1]):
                 break
-            weights = np.maximum(-solution.ineqlin.marginals[:pairs], 0.0)
-            if weights.sum() <= 0:
+            multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+            if multipliers[:pairs].sum() <= 0:
                 break
-            weights /= weights.sum()
-            # Weak duality: these weights prove a bound, whatever the linear programme's accuracy; with the multipliers
-            # of the box it is sharper where the box cuts into conv{s(V)}.
-            shift = solution.lower.marginals[:m] + solution.upper.marginals[:m]
-            constant = float(weights @ constants)
-            violation = 0.0
-            for multipliers in (np.zeros(m), shift):
-                normal = weights @ slopes - multipliers
-                if np.abs(normal).max() <= 1e-12 * np.abs(slopes).max():
-                    continue
-                support = self._cut(normal)
-                side = float(np.where(multipliers > 0, multipliers * self.low, multipliers * self.high).sum())
-                self.bound = max(self.bound, constant + support + side)
-                violation = max(violation, support - float(normal @ solution.x[:m]))
-            if violation <= tol * abs(solution.x[-1]):
-                break
+            multipliers /= multipliers[:pairs].sum()
+            # Halfway back to the best multipliers so far: Kelley's method jumps about without it.
+            for share in (0.5, 1.0) if centre.size else (1.0,):
+                trial = multipliers if share == 1 else share * multipliers + (1 - share) * centre
+                w, above, below = trial[:pairs], trial[pairs : pairs + m], trial[pairs + m :]
+                # Weak duality: any such multipliers prove a bound, whatever the linear programme's accuracy.
+                value = float(w @ constants - above @ self.high + below @ self.low)
+                value += self._cut(w @ slopes + above - below)
+                if value > reach:
+                    centre, reach = trial, value
+                    break
+            self.bound = max(self.bound, reach)
         return self.bound
+
+    def _all_errors(self) -> np.ndarray:
+        """Return s(V) of every plane met, shape (n_planes, m)."""
+        for V in self.planes[len(self._errors) :]:
+            self._errors.append(reconstruction_errors(self.moments, V))
+        return np.array(self._errors)
 
     def _cut(self, normal: np.ndarray) -> float:
         """Add the supporting half-space with this normal; return the least <normal, s> over all planes."""

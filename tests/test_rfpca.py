@@ -1,0 +1,240 @@
+"""The estimator RFPCA, its path over a grid, more than two groups, and the messages for bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA as Reference
+
+from fairpca import RFPCA, GroupMoments
+from fairpca._linalg import subspace_distance
+from fairpca.solvers.rfpca_boundary import reconstruction_errors
+from fairpca.solvers.rfpca_exact import solve_exact
+from fairpca.solvers.rfpca_groups import ChordRelaxation, solve_mm
+from fairpca.solvers.rfpca_objective import GroupObjective, ambiguity_radii
+from fairpca.solvers.rfpca_subgradient import solve_subgradient
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 7)) * [2, 1.5, 1.2, 1, 0.8, 0.6, 0.3]
+    group = np.where(rng.random(300) < 0.3, "b", "a")
+    X[group == "b"] = X[group == "b"][:, [2, 0, 4, 1, 3, 6, 5]] + 0.4
+    return X, group
+
+
+def test_it_solves_the_stated_problem_from_rows(data):
+    X, group = data
+    model = RFPCA(3, lam=0.4, alpha=0.1).fit(X, sensitive_features=group)
+    centred = X - X.mean(axis=0)
+    parts = [centred[group == g] for g in ("a", "b")]
+    moments = np.array([A.T @ A / len(A) for A in parts])
+    counts = np.array([len(A) for A in parts])
+    eps = 0.1 / np.sqrt(counts)
+    np.testing.assert_allclose(model.eps_, eps)
+    np.testing.assert_allclose(ambiguity_radii(0.1, counts), eps)
+    shares = counts / counts.sum()
+    objective = GroupObjective(shares, 0.4, eps)
+    assert objective.values(reconstruction_errors(moments, model.components_.T)).max() == pytest.approx(
+        model.result_.objective, rel=1e-10
+    )
+    assert model.result_.status == "optimal" and model.result_.relative_gap <= 1e-9
+    # What the rows say: mean squared reconstruction error of each group.
+    lost = [((A - A @ model.components_.T @ model.components_) ** 2).sum(axis=1).mean() for A in parts]
+    np.testing.assert_allclose(model.result_.extra["errors"], lost, rtol=1e-10)
+
+
+def test_remark_3_4_recovers_pca(data):
+    X, group = data
+    model = RFPCA(3, lam=0.0, alpha=0.0).fit(X, sensitive_features=group)
+    assert subspace_distance(model.components_.T, Reference(3).fit(X).components_.T) < 1e-8
+
+
+def test_the_gap_closes_as_lam_grows(data):
+    X, group = data
+    models = RFPCA(3).path(X, group, lams=[0.0, 0.05, 0.2, 1.0], alphas=[0.0])
+    gaps = [abs(np.subtract(*model.result_.extra["errors"])) for model in models]
+    assert np.all(np.diff(gaps) <= 1e-9) and gaps[-1] < 1e-6 < gaps[0]
+
+
+def test_path_equals_single_fits_in_the_papers_order(data):
+    X, group = data
+    frame = pd.DataFrame(X, columns=list("tuvwxyz"))
+    models = RFPCA(2).path(frame, group, lams=(0.0, 0.5, 2.5), alphas=(0.05, 0.15))
+    assert [(m.alpha, m.lam) for m in models] == [(a, x) for a in (0.05, 0.15) for x in (0.0, 0.5, 2.5)]
+    for model in models:
+        alone = RFPCA(2, lam=model.lam, alpha=model.alpha).fit(frame, sensitive_features=group)
+        assert model.result_.objective == pytest.approx(alone.result_.objective, rel=2e-9)
+        assert model.result_.status == "optimal"
+        assert subspace_distance(model.components_.T, alone.components_.T) < 1e-4
+        assert list(model.feature_names_in_) == list("tuvwxyz")
+        np.testing.assert_allclose(model.transform(frame), (X - model.mean_) @ model.components_.T, atol=1e-12)
+    by_moments = RFPCA(2).path(GroupMoments.from_data(frame, group), lams=[0.5])
+    assert len(by_moments) == 1 and by_moments[0].alpha == 0.15
+    assert RFPCA(2).path(X, group, lams=[]) == []
+
+
+def test_path_of_the_subgradient_method_runs_on_one_stream(data):
+    X, group = data
+    base = RFPCA(2, solver="subgradient", n_starts=3, max_iter=60, random_state=4, robust_value="printed", eps=None)
+    models = base.path(X, group, lams=[0.05, 0.1])
+    moments = GroupMoments.from_data(X, group)
+    stream = np.random.RandomState(4)
+    for model in models:
+        reference = solve_subgradient(
+            moments.second_moments("overall"),
+            moments.weights,
+            2,
+            model.lam,
+            model.eps_,
+            robust_value="printed",
+            n_starts=3,
+            max_iter=60,
+            random_state=stream,
+        )
+        assert model.result_.objective == reference.objective
+        assert model.random_state == 4
+
+
+def test_radii_by_group_and_by_position(data):
+    X, group = data
+    by_position = RFPCA(2, eps=(0.1, 0.3)).fit(X, sensitive_features=group)
+    by_name = RFPCA(2, eps={"b": 0.3, "a": 0.1}).fit(X, sensitive_features=group)
+    assert by_name.result_.objective == by_position.result_.objective
+    np.testing.assert_array_equal(by_name.eps_, [0.1, 0.3])
+
+
+def test_centering_and_the_published_reset(data):
+    X, group = data
+    objectives = {
+        c: RFPCA(2, centering=c).fit(X + 1, sensitive_features=group).result_.objective
+        for c in ("overall", "group", "none")
+    }
+    assert objectives["group"] < objectives["overall"] < objectives["none"]
+    free = RFPCA(2, lam=2.0, eps=(0.0, 50.0), robust_value="printed").fit(X, sensitive_features=group)
+    reset = RFPCA(2, lam=2.0, eps=(0.0, 50.0), robust_value="printed", reset_lam=True).fit(X, sensitive_features=group)
+    assert free.result_.extra["lam"] == 2.0
+    assert reset.result_.extra["lam"] == pytest.approx(np.mean(group == "b"))
+    kept = RFPCA(2, lam=2.0, alpha=0.01, robust_value="printed", reset_lam=True).fit(X, sensitive_features=group)
+    assert kept.result_.extra["lam"] == 2.0
+
+
+def test_rank_deficient_groups_are_solved_exactly():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 8))
+    group = np.zeros(60, dtype=int)
+    group[:3] = 1  # three rows: their moment has rank three, so k = 3 can leave nothing of them out
+    model = RFPCA(3, lam=5.0, alpha=0.3).fit(X, sensitive_features=group)
+    assert model.result_.status == "optimal"
+    flat = X.copy()
+    flat[:, 3:] = 0.0
+    model = RFPCA(3, lam=1.0, alpha=0.1).fit(flat, sensitive_features=group)
+    assert model.result_.extra["errors"] == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+@settings(max_examples=12)
+@given(seed=st.integers(0, 10**6), m=st.integers(2, 5), lam=st.sampled_from([0.0, 0.2, 1.0, 3.0]))
+def test_more_groups_descend_and_keep_a_valid_bound(seed, m, lam):
+    rng = np.random.default_rng(seed)
+    p, k = 6, int(rng.integers(1, 4))
+    X = [rng.standard_normal((int(rng.integers(2, 12)), p)) * rng.uniform(0.3, 2, p) for _ in range(m)]
+    moments = np.array([Y.T @ Y / len(Y) for Y in X])
+    shares, eps = rng.dirichlet(np.full(m, 3.0)), rng.uniform(0, 0.5, m) * rng.choice([0.0, 1.0])
+    result = solve_mm(moments, shares, k, lam, eps)
+    history = result.history["objective"]
+    assert np.all(np.diff(history) < 0)
+    assert result.lower_bound <= result.objective
+    objective = GroupObjective(shares, lam, eps)
+    assert objective.values(reconstruction_errors(moments, result.V)).max() == pytest.approx(result.objective)
+    other = solve_subgradient(moments, shares, k, lam, eps, n_starts=6, max_iter=200, keep="best", random_state=seed)
+    scale = max(other.objective, 1e-9)
+    assert result.lower_bound <= other.objective + 1e-8 * scale
+    if m == 2:
+        exact = solve_exact(moments, shares, k, lam, eps)
+        assert exact.lower_bound <= result.objective + 1e-9 * scale
+        assert result.lower_bound <= exact.objective + 1e-8 * scale
+
+
+def test_the_relaxation_is_tight_without_penalty_and_radius():
+    rng = np.random.default_rng(1)
+    moments = np.array([np.cov(rng.standard_normal((30, 5)).T) for _ in range(3)])
+    shares = np.array([0.5, 0.3, 0.2])
+    objective = GroupObjective(shares, 0.0, np.zeros(3))
+    expected = np.linalg.eigvalsh(np.tensordot(shares, moments, axes=1))[:3].sum()
+    assert ChordRelaxation(moments, 2, objective).solve() == pytest.approx(expected, rel=1e-9)
+    assert solve_mm(moments, shares, 2, 0.0, np.zeros(3)).status == "optimal"
+
+
+def test_the_relaxation_matches_the_fantope_programme():
+    import cvxpy as cp
+
+    rng = np.random.default_rng(6)
+    moments = np.array([np.cov(rng.standard_normal((20, 5)).T * rng.uniform(0.5, 2, (5, 1))) for _ in range(3)])
+    shares, lam, k = np.array([0.2, 0.3, 0.5]), 0.8, 2
+    objective = GroupObjective(shares, lam, np.zeros(3))  # without radii every J is linear: its own chord
+    P = cp.Variable((5, 5), PSD=True)
+    errors = cp.hstack([np.trace(M) - cp.trace(M @ P) for M in moments])
+    problem = cp.Problem(cp.Minimize(cp.max(objective.weights @ errors)), [cp.trace(P) == k, np.eye(5) - P >> 0])
+    assert ChordRelaxation(moments, k, objective).solve() == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
+
+
+def test_three_groups_through_the_estimator(data):
+    X, group = data
+    three = np.where(X[:, 6] > 0.2, "c", group)
+    with pytest.raises(ValueError, match="solver='exact' is for two groups and the data have 3; choose solver='mm'"):
+        RFPCA(2).fit(X, sensitive_features=three)
+    mm = RFPCA(2, solver="mm", lam=0.3).fit(X, sensitive_features=three)
+    local = RFPCA(2, solver="subgradient", lam=0.3, keep="best", random_state=0).fit(X, sensitive_features=three)
+    assert mm.groups_ == ("a", "b", "c") and mm.result_.status in ("converged", "optimal")
+    assert mm.result_.objective <= local.result_.objective * (1 + 1e-6)
+    assert mm.result_.lower_bound <= mm.result_.objective
+    with pytest.raises(ValueError, match="defined for two groups"):
+        RFPCA(2, solver="mm", robust_value="printed", reset_lam=True).fit(X, sensitive_features=three)
+
+
+@pytest.mark.parametrize(
+    "options, kind, message",
+    [
+        ({"lam": -0.5}, ValueError, r"lam=-0.5 is out of range; it must lie in \[0, inf\]"),
+        ({"lam": np.inf}, ValueError, "lam=inf is out of range"),
+        ({"lam": "big"}, TypeError, "lam must be a number"),
+        ({"alpha": -1}, ValueError, "alpha=-1 is out of range"),
+        ({"eps": [0.1]}, ValueError, r"eps has 1 value\(s\) but there are 2 groups \['a', 'b'\]"),
+        ({"eps": [0.1, 0.2, 0.3]}, ValueError, "eps has 3 value"),
+        ({"eps": 0.1}, ValueError, "give one radius for each"),
+        ({"eps": [0.1, -0.2]}, ValueError, "not negative"),
+        ({"eps": [0.1, "x"]}, TypeError, "eps must hold numbers"),
+        ({"eps": {"a": 0.1, "c": 0.2}}, ValueError, r"eps names the groups \['a', 'c'\], the data have \['a', 'b'\]"),
+        ({"solver": "sdp"}, ValueError, "solver='sdp' is not known; choose one of 'exact', 'subgradient', 'mm'"),
+        ({"retraction": "exp"}, ValueError, "choose one of 'qr', 'polar'"),
+        ({"keep": "all"}, ValueError, "choose one of 'last', 'best'"),
+        ({"centering": "mean"}, ValueError, "choose one of 'overall', 'group', 'none'"),
+        ({"robust_value": "paper"}, ValueError, "choose one of 'exact', 'printed'"),
+        ({"n_starts": 0}, ValueError, "n_starts=0 is out of range"),
+        ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),
+        ({"tol": -1e-9}, ValueError, "tol=-1e-09 is out of range"),
+        ({"reset_lam": True}, ValueError, "needs robust_value='printed'"),
+        ({"n_components": 7}, ValueError, "must lie between 1 and 6"),
+        ({"n_components": 0}, ValueError, "must lie between 1 and 6"),
+    ],
+)
+def test_bad_parameters_are_explained(data, options, kind, message):
+    X, group = data
+    with pytest.raises(kind, match=message):
+        RFPCA(**options).fit(X, sensitive_features=group)
+
+
+def test_bad_paths_are_explained(data):
+    X, group = data
+    with pytest.raises(ValueError, match="leave one of them out"):
+        RFPCA(eps=(0.1, 0.1)).path(X, group, lams=[0.1], alphas=[0.1])
+    with pytest.raises(ValueError, match="path needs sensitive_features"):
+        RFPCA().path(X, lams=[0.1])
+    with pytest.raises(ValueError, match="path needs two groups"):
+        RFPCA().path(X, np.zeros(len(X)), lams=[0.1])
+    with pytest.raises(ValueError, match="lam=-1 is out of range"):
+        RFPCA().path(X, group, lams=[0.1, -1])
+    with pytest.raises(ValueError, match="between 1 and 6"):
+        RFPCA(n_components=7).path(X, group, lams=[0.1])
