@@ -1,0 +1,1 @@
+"""Experiments of Vu et al. (2022); each exhibit is a module of this package."""
