@@ -89,6 +89,8 @@ def _escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines
 def _exists(target: str) -> bool:
     """Return whether a dotted name is a module of this package or something in one."""
     parts = target.split(".")
+    if parts[0] != "fairpca":
+        return False
     for split in range(len(parts), 0, -1):
         try:
             thing: Any = importlib.import_module(".".join(parts[:split]))
@@ -104,14 +106,17 @@ def _exists(target: str) -> bool:
 
 def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     """Link a docstring's reference to the place where the name is shown; what exists but is not public stays text."""
-    target = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or not target.startswith("fairpca."):
+    if node.get("refdomain") != "py" or not node.get("py:module", "fairpca").startswith("fairpca"):
         return None
-    shown = [full for full in env.domains["py"].objects if full.split(".")[-1] == target.split(".")[-1]]
-    if len(shown) == 1 and _exists(target):
-        place = env.domains["py"].objects[shown[0]]
-        return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, shown[0])
-    return contnode if _exists(target) else None
+    target = node.get("reftarget", "")
+    if not any(map(_exists, (target, f"{node.get('py:module', 'fairpca')}.{target}"))):
+        return None
+    objects = env.domains["py"].objects
+    shown = [name for name in objects if name.split(".")[-1] == target.split(".")[-1]]
+    if len(shown) != 1:
+        return contnode
+    place = objects[shown[0]]
+    return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, shown[0])
 
 
 def _insert(app: Any, docname: str, source: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import shutil
 from pathlib import Path
@@ -155,6 +156,30 @@ def test_readme_example_prints_what_the_readme_says(capsys: pytest.CaptureFixtur
     printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
     exec(compile(program, "README.md", "exec"), {})
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
+    """What fails here would fail the book's build: broken markup or a reference to what does not exist."""
+    from sphinx.application import Sphinx
+
+    page = tmp_path / "chapters" / "use" / "api.md"
+    page.parent.mkdir(parents=True)
+    page.write_text((ROOT / "chapters" / "use" / "api.md").read_text(encoding="utf8"), encoding="utf8")
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))["sphinx"]["config"]
+    names = ("nitpicky", "nitpick_ignore_regex", "autodoc_typehints", "numpydoc_show_class_members")
+    overrides = {name: config[name] for name in names} | {
+        "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "public_api"],
+        "autosummary_generate": False,
+        "root_doc": "chapters/use/api",
+    }
+    complaints = io.StringIO()
+    out = tmp_path / "out"
+    app = Sphinx(str(tmp_path), None, str(out), str(out), "dummy", overrides, status=None, warning=complaints)
+    app.build(force_all=True)
+    assert complaints.getvalue() == ""
+    shown = set(app.env.domains["py"].objects)
+    assert {"fairpca.PCA", "fairpca.PCA.fit", "fairpca.GroupMoments", "fairpca.metrics.mmd_squared"} <= shown
 
 
 def test_ci_runs_the_readme_commands() -> None:
