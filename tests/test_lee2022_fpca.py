@@ -74,9 +74,17 @@ def test_smoke_profiles(tmp_path):
     table = run("lee2022/fpca", "smoke", store=tmp_path / "s.sqlite", verbose=0)
     assert {"printed", "stated"} == set(table["protocol"])
     assert len(get("lee2022/fpca").grid("paper")) == 3 * 10 * 2 * 2 * 4
-    assert len(get("lee2022/fig6").grid("paper")) == 10
+    assert len(get("lee2022/fig6").grid("paper")) == 20
     figure = run("lee2022/fig6", "smoke", store=tmp_path / "s.sqlite", verbose=0)
     assert set(figure["metric"]) == {"eigenvalue", "pct_var"}
+
+
+def test_figure_6_of_mbf_is_a_projector():
+    records = fpca.run_figure_6_mbf(dataset="german", split=0, method="mbfpca", setting="tau=1e-3", d=10)
+    w = np.array([record["eigenvalue"] for record in records])
+    np.testing.assert_allclose(w, np.arange(57) < 10, atol=1e-8)
+    share = np.array([record["pct_var"] for record in records])
+    assert np.all(share[:10] > 0) and share.sum() == pytest.approx(100.0)
 
 
 def test_mmd_uses_the_training_bandwidth():
