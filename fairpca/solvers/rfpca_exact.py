@@ -74,6 +74,11 @@ def solve_exact(
         ``errors`` (s_0, s_1) and ``values`` (J_0, J_1).
         ``n_iter`` counts the support points that this call computed.
         The status is "optimal" if the relative gap is at most `tol`, else "converged", or "max_iter".
+
+    Notes
+    -----
+    Above 150 features eigenvectors are found to a relative residual of 1e-7; that error enters the objective squared
+    and the lower bound with a proven allowance.
     """
     start = perf_counter()
     moments, shares, eps = check_problem(moments, shares, k, lam, eps)
