@@ -79,6 +79,16 @@ def test_smoke_profiles(tmp_path):
     assert set(figure["metric"]) == {"eigenvalue", "pct_var"}
 
 
+def test_a_random_null_basis_keeps_the_sum():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    X = rng.standard_normal((40, 6)) + 3.0
+    shares = fpca.random_null_variances(U[:, :2] @ U[:, :2].T, X, random_state=1)
+    C = np.cov(X.T)
+    assert shares.size == 4
+    assert shares.sum() == pytest.approx(100 * (1 - np.trace(U[:, :2].T @ C @ U[:, :2]) / np.trace(C)))
+
+
 def test_figure_6_of_mbf_is_a_projector():
     records = fpca.run_figure_6_mbf(dataset="german", split=0, method="mbfpca", setting="tau=1e-3", d=10)
     w = np.array([record["eigenvalue"] for record in records])

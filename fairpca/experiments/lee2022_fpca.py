@@ -25,7 +25,7 @@ from fairpca.metrics import (
     rbf_svm_report,
 )
 
-__all__ = ["FPCA_METHODS", "eigenvector_variances", "fit_fpca", "run_figure_6", "run_fpca"]
+__all__ = ["FPCA_METHODS", "eigenvector_variances", "fit_fpca", "random_null_variances", "run_figure_6", "run_fpca"]
 
 # What each method of the comparison is. mu is doubled with one slack variable, so that both inequalities together
 # weigh the same as with two.
@@ -143,6 +143,18 @@ def eigenvector_variances(P: np.ndarray, S: np.ndarray, X: np.ndarray) -> pd.Dat
     C = np.cov(X.T, bias=True)
     shares = 100.0 * np.sum(U * (C @ U), axis=0) / np.trace(C)
     return pd.DataFrame({"index": np.arange(1, len(w) + 1), "eigenvalue": w, "pct_var": shares})
+
+
+def random_null_variances(P: np.ndarray, X: np.ndarray, *, random_state: int = 0) -> np.ndarray:
+    """Return the share of the variance of `X` along a random basis of the null space of `P`, in percent.
+
+    It is as good a basis as any, which is why the end of Figure 6 has no meaning.
+    """
+    w, U = np.linalg.eigh(P)
+    null = U[:, w <= _TIED]
+    turn = np.linalg.qr(np.random.default_rng(random_state).standard_normal((null.shape[1],) * 2))[0]
+    centred = X - X.mean(axis=0)
+    return 100.0 * np.sum((centred @ null @ turn) ** 2, axis=0) / np.sum(centred**2)
 
 
 def run_figure_6(*, dataset: str, split: int, method: str, setting: str, d: int) -> list[dict[str, Any]]:
