@@ -117,7 +117,10 @@ def _interior_point(Z: np.ndarray, sign: np.ndarray, upper: np.ndarray, tol: flo
             da = D * (q - A @ dv)  # noqa: B023
             return dv, da, -da, (r1 - s * da) / alpha, (r2 + xi * da) / beta  # noqa: B023
 
-        dv, da, db, ds, dx = direction(-s * alpha, -xi * beta)
+        try:
+            dv, da, db, ds, dx = direction(-s * alpha, -xi * beta)
+        except np.linalg.LinAlgError:  # D has underflowed: no more accuracy is to be had, the gap says how much is
+            break
         step = min(_longest(s, ds), _longest(xi, dx), _longest(alpha, da), _longest(beta, db))
         ahead = float((s + step * ds) @ (alpha + step * da) + (xi + step * dx) @ (beta + step * db)) / (2 * n)
         centre = (ahead / mu) ** 3 * mu

@@ -1,1 +1,5 @@
 """Experiments of Vu et al. (2022); each exhibit is a module of this package."""
+
+from fairpca.experiments.vu2022 import tables
+
+__all__ = ["tables"]

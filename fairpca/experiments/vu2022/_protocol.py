@@ -108,14 +108,15 @@ def split_rows(groups: np.ndarray, share: float, seed: int) -> tuple[np.ndarray,
     return train_rows, test_rows
 
 
-def standardise(train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
+def standardise(train: np.ndarray, *others: np.ndarray, scale: bool = True) -> list[np.ndarray]:
     """Standardise with the mean and population standard deviation of `train` (1 where a column is constant).
 
     A constant column is recognised by its range: its standard deviation is zero only up to rounding, which depends
     on the order of summation, and dividing by what rounding leaves would blow up the other part.
+    With ``scale=False`` only the mean is removed, as for the faces.
     """
     mean, std = train.mean(axis=0), train.std(axis=0)
-    std[np.ptp(train, axis=0) == 0] = 1.0
+    std[(np.ptp(train, axis=0) == 0) | (not scale)] = 1.0
     return [(X - mean) / std for X in (train, *others)]
 
 
@@ -168,13 +169,14 @@ def choose_setting(
     *,
     seed: int,
     n_folds: int = 3,
+    scale: bool = True,
 ) -> tuple[int, np.ndarray]:
     """Cross-validate; return the position of the best setting and the mean score of each."""
     scores = np.zeros(len(grid))
     folds = KFold(n_folds, shuffle=True, random_state=seed)
     for inner, outer in folds.split(train.X):
         own, left_out = Rows(train.X[inner], train.groups[inner]), Rows(train.X[outer], train.groups[outer])
-        fold_train, fold_test = standardise(own.X, left_out.X)
+        fold_train, fold_test = standardise(own.X, left_out.X, scale=scale)
         judge = Evaluation.of(fold_test, left_out, group_means(own))
         for i, P in enumerate(fit(Rows(fold_train, own.groups), k, grid, stream)):
             errors = judge.errors(P)
@@ -198,6 +200,8 @@ class Outcome:
         The standardised parts (an empty test part with ``share=1``).
     inside, outside : dict
         ``are``, ``abdiff``, ``error_0``, ``error_1`` on the training and the test part.
+    stream : RandomState
+        The random stream as the method left it; the authors' classifier goes on with it.
     """
 
     setting: Setting
@@ -207,6 +211,7 @@ class Outcome:
     test: Rows
     inside: dict[str, float]
     outside: dict[str, float]
+    stream: np.random.RandomState
 
 
 def run_split(
@@ -219,6 +224,7 @@ def run_split(
     seed: int,
     share: float = 0.3,
     n_folds: int = 3,
+    scale: bool = True,
 ) -> Outcome:
     """Split, choose hyper-parameters, fit and evaluate one method (Tables 1 and 3 for k = 3, seeds 0 … 9).
 
@@ -240,19 +246,21 @@ def run_split(
         Share of the rows for training.
     n_folds : int
         Folds of the cross-validation.
+    scale : bool
+        Whether features are divided by their standard deviation (not those of the faces).
     """
     train_rows, test_rows = split_rows(groups, share, seed)
-    train_X, test_X = standardise(X[train_rows], X[test_rows])
+    train_X, test_X = standardise(X[train_rows], X[test_rows], scale=scale)
     train, test = Rows(train_X, groups[train_rows]), Rows(test_X, groups[test_rows])
     stream = np.random.RandomState(seed)
     best, scores = 0, np.empty(0)
     if len(grid) > 1:
-        best, scores = choose_setting(train, k, grid, fit, stream, seed=seed, n_folds=n_folds)
+        best, scores = choose_setting(train, k, grid, fit, stream, seed=seed, n_folds=n_folds, scale=scale)
     (projection,) = fit(train, k, [grid[best]], stream)
     means = group_means(train)
     inside = Evaluation.of(train.X, train, means).errors(projection)
     outside = Evaluation.of(test.X, test, means).errors(projection) if len(test.X) else {}
-    return Outcome(dict(grid[best]), scores, projection, train, test, inside, outside)
+    return Outcome(dict(grid[best]), scores, projection, train, test, inside, outside, stream)
 
 
 def fit_pca(rows: Rows, k: int, settings: Sequence[Setting], stream: np.random.RandomState) -> list[np.ndarray]:
