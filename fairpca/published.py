@@ -40,6 +40,9 @@ NOT_TABLES = ("claims", "errata", "reasons")
 _ANSWERED_BY = {
     "lee2022/fig2_fig3_stored": ("fig2_fig3", "fig2", "fig3", "synthetic2"),
     "lee2022/communality_stored": ("communality", "fig4"),
+    "vu2022/table1": ("tables",),
+    "vu2022/table3": ("tables",),
+    "vu2022/table4": ("tables",),
 }
 
 
@@ -291,6 +294,8 @@ def _result_tables(name: str, folder: Path) -> pd.DataFrame | None:
     paper, _, exhibit = name.partition("/")
     found = [folder / paper / f"{stem}.csv" for stem in (exhibit, *_ANSWERED_BY.get(name, ()))]
     tables = [_read(path) for path in found if path.is_file()]
+    # Results that serve several exhibits say in a column which row belongs to which.
+    tables = [t[t["exhibit"] == exhibit].drop(columns="exhibit") if "exhibit" in t.columns else t for t in tables]
     return pd.concat(tables, ignore_index=True) if tables else None
 
 
