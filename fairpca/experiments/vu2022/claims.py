@@ -103,22 +103,27 @@ def _wide(table: Any, exhibit: str, protocol: str, metric: str) -> Any:
 def _tables() -> Iterator[Verdict]:
     """Judge the counts of the text on the fourteen tables, with our numbers as printed."""
     table: Any = load_results("vu2022/tables").table
+    if set(table.loc[table["protocol"] == "printed", "method"]) < {"rfpca", "fairpca", "cfpca_mean", "cfpca_both"}:
+        return  # a comparison needs all four
     gap, error = _wide(table, "table1", "printed", "abdiff"), _wide(table, "table1", "printed", "are")
     paper: Any = published.load("vu2022", "table1").pivot_table(
         index="dataset", columns=["metric", "method"], values="value"
     )
     for name, metric, ours in (("text-abdiff-wins", "abdiff", gap), ("text-are-wins", "are", error)):
-        printed = int((paper[metric].idxmin(axis=1) == "rfpca").sum())
+        best = paper[metric].idxmin(axis=1) == "rfpca"
+        printed, printed_here = int(best.sum()), int(best.drop(index=FACES).sum())
         wins = int((ours.idxmin(axis=1) == "rfpca").sum())
         stated = {"text-abdiff-wins": 11, "text-are-wins": 9}[name]
         text = f"{wins} of {len(ours)} without the faces; the printed numbers themselves: {printed} of 15"
-        reason = "The printed table has another count."
-        yield _judge(name, printed == stated, text, reason, "holds in part" if abs(printed - stated) <= 2 else "fails")
+        reason = "Our numbers by the printed protocol have another count."
+        near = "holds in part" if abs(wins - printed_here) <= 2 else "fails"
+        yield _judge(name, printed == stated and wins == printed_here, text, reason, near)
     both = [(paper[m].idxmin(axis=1) == "rfpca") for m in ("abdiff", "are")]
     ours_both = int(((gap.idxmin(axis=1) == "rfpca") & (error.idxmin(axis=1) == "rfpca")).sum())
-    printed = int((both[0] & both[1]).sum())
+    printed, printed_here = int((both[0] & both[1]).sum()), int((both[0] & both[1]).drop(index=FACES).sum())
     text = f"{ours_both} of {len(gap)} without the faces; the printed numbers themselves: {printed} of 15"
-    yield _judge("text-both-wins", printed == 5, text, "The printed table has another count.", "holds in part")
+    reason = "Our numbers by the printed protocol have another count."
+    yield _judge("text-both-wins", printed == 5 and ours_both == printed_here, text, reason, "holds in part")
     excess = pd.concat([gap["rfpca"] / gap.min(axis=1), error["rfpca"] / error.min(axis=1)], axis=1) - 1
     largest = excess.max()
     text = f"largest excess over the best: {100 * largest[0]:.0f} % in the gap, {100 * largest[1]:.0f} % in the error"
