@@ -106,10 +106,11 @@ def _exists(target: str) -> bool:
 
 def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     """Link a docstring's reference to the place where the name is shown; what exists but is not public stays text."""
-    if node.get("refdomain") != "py" or not node.get("py:module", "fairpca").startswith("fairpca"):
+    module = node.get("py:module") or "fairpca"
+    if node.get("refdomain") != "py" or not module.startswith("fairpca"):
         return None
     target = node.get("reftarget", "")
-    if not any(map(_exists, (target, f"{node.get('py:module', 'fairpca')}.{target}"))):
+    if not any(map(_exists, (target, f"{module}.{target}"))):
         return None
     objects = env.domains["py"].objects
     shown = [name for name in objects if name.split(".")[-1] == target.split(".")[-1]]

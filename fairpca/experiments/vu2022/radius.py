@@ -17,7 +17,7 @@ from fairpca.experiments.runner import Cell, Profile, register, tidy
 from fairpca.solvers.rfpca_exact import solve_exact_path
 from fairpca.synthetic import Sample, vu_radius
 
-__all__ = ["ALPHAS", "LAM", "SETTINGS", "run_radius"]
+__all__ = ["run_radius"]
 
 ALPHAS = np.linspace(0.0, 10.0, 100)
 LAM = 0.1
