@@ -1,10 +1,12 @@
 """Figures 1 to 3 of Lee et al.: geometry of the planes, the stored results, and the labelling slip."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairpca import PCA
 from fairpca.experiments.lee2022_fig1 import TAU, half_sphere, plane, plane_mmd2, sample
+from fairpca.experiments.lee2022_synthetic2 import as_drawn, parts
 from fairpca.experiments.runner import load_results, recompute
 from fairpca.metrics import explained_variance_percent, mmd_squared
 
@@ -60,3 +62,46 @@ def test_verdicts_on_figure_1_are_current():
     recompute("lee2022/claims_fig1", ids if where("synthetic1") == "missing" else None)
     claims = load_results("lee2022/claims_fig1").table.fillna("")
     assert claims.loc[claims["verdict"] == "fails", "reason"].ne("").all()
+
+
+def test_as_drawn_repeats_the_slip_of_the_script():
+    """The script in its own terms: a table of splits by dimensions, read column by column, labelled row by row."""
+    widths, n_splits = [20, 30, 40], 4
+    table = np.random.default_rng(0).standard_normal((n_splits, len(widths)))
+    cells = pd.DataFrame(
+        [(p, split, table[split, j]) for split in range(n_splits) for j, p in enumerate(widths)],
+        columns=["p", "split", "pct_var"],
+    )
+    drawn = as_drawn(cells.sample(frac=1, random_state=1), "pct_var")
+    labels = [p for _ in range(n_splits) for p in widths]
+    assert list(zip(drawn["p"], drawn["pct_var"], strict=True)) == list(
+        zip(labels, table.ravel(order="F"), strict=True)
+    )
+    # Each box then mixes dimensions: with the right labels it would be a column of the table.
+    assert set(drawn.loc[drawn["p"] == 20, "pct_var"]) != set(table[:, 0])
+
+
+def test_stated_parts_are_splits_of_one_standardised_sample():
+    (X, groups), (X_test, groups_test) = parts(20, 3, "stated")
+    assert X.shape == (336, 20) and X_test.shape == (144, 20)
+    assert np.bincount(groups).tolist() == [168, 168] and np.bincount(groups_test).tolist() == [72, 72]
+    assert np.allclose(X.mean(axis=0), 0) and np.allclose(X.std(axis=0), 1)
+    again = parts(20, 4, "stated")[0][0]
+    assert not np.allclose(X[0], again[0])
+
+
+def test_verdicts_on_figures_2_and_3_are_current():
+    from fairpca.datasets import where
+
+    ids = ["fig2-tau", "fig2-variance", "fig2-fairness", "fig3-fpca-explodes", "fig3-mbf-scales", "fig3-infeasible"]
+    recompute("lee2022/claims_fig2_fig3", {"id": ids} if where("synthetic2") == "missing" else None)
+
+
+def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
+    from fairpca.published import scoreboard
+
+    board = scoreboard()
+    rows = board[(board["exhibit"] == "fig2_fig3_stored") & (board["metric"] != "seconds")]
+    rows = rows[rows["method"].isin(["pca", "fpca"])]
+    assert len(rows) == 2 * 2 * 9 * 6
+    assert rows["verdict"].isin(["equal", "close"]).all()
