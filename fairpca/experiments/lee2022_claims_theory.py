@@ -31,8 +31,8 @@ def _kernel() -> Iterator[Judged]:
     def k(a: np.ndarray, b: np.ndarray) -> float:
         return float(np.exp(-np.sum((a - b) ** 2) / 2))
 
-    loop = np.mean([k(a, b) for a in X for b in X]) + np.mean([k(a, b) for a in Y for b in Y])
-    loop -= 2 * np.mean([k(a, b) for a in X for b in Y])
+    loop = float(np.mean([k(a, b) for a in X for b in X]) + np.mean([k(a, b) for a in Y for b in Y]))
+    loop -= 2 * float(np.mean([k(a, b) for a in X for b in Y]))
     fast = mmd_squared(np.vstack((X, Y)), np.repeat([0, 1], [30, 20]), 1.0)
     yield "lemma1-estimator", f"double loop and package differ by {abs(loop - fast):.0e}", abs(loop - fast) < 1e-12, ""
 
@@ -80,7 +80,7 @@ def _optimisation() -> Iterator[Judged]:
     d = 10
     sigma = np.diag(np.repeat([1.0, 0.0], [d, d]))
     V, W = np.eye(2 * d)[:, :d], np.roll(np.eye(2 * d), d, axis=0)[:, :d]
-    ratio = abs(np.sum(sigma * (V @ V.T - W @ W.T))) / (2 * np.linalg.norm(V - W))
+    ratio = float(abs(np.sum(sigma * (V @ V.T - W @ W.T))) / (2 * np.linalg.norm(V - W)))
     yield (
         "lemma5-lipschitz",
         f"ratio to the bound in the Frobenius norm reaches {ratio:.2f} for d = {d}",
