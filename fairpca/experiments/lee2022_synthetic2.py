@@ -96,7 +96,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
     ]
 
 
-_TAUS = ("1", "1e-1", "1e-2", "1e-3", "1e-4", "1e-5")
+_TAUS = ("1", "1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7")
 
 
 def _summary(values: np.ndarray) -> dict[str, float]:
