@@ -70,7 +70,7 @@ _READINGS: dict[str, tuple[str, ...]] = {
     "cfpca_both": _BOTH_READINGS,
     "pca": ("stated",),
 }
-_FACE_METHODS: tuple[str, ...] = ("rfpca", "fairpca", "pca")
+_FACE_METHODS: tuple[str, ...] = ("rfpca", "fairpca", "cfpca_mean", "cfpca_both", "pca")
 _SPLITS, _FACE_SAMPLES = 10, 20
 # On the faces a large mu costs the splitting minutes, and cross-validation never took one on the tables.
 _FACE_GRID = 2
