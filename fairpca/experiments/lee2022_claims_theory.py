@@ -89,17 +89,24 @@ def _optimisation() -> Iterator[Judged]:
     )
 
     # Mirrored groups: every direction orthogonal to the first is exactly fair, so a fair limit point exists.
-    half = rng.standard_normal((60, 4)) * [2.5, 2.0, 1.5, 1.0]
-    half[:, 0] += 2  # so that ordinary PCA is not fair
-    X, groups = np.vstack((half, half * [-1, 1, 1, 1])), np.repeat([0, 1], 60)
-    fair = MBFPCA(2, tau=1e-10, schedule="paper", random_state=0).fit(X, sensitive_features=groups)
-    basis = fair.components_.T
-    covariance, best = np.cov(X.T), float(np.trace(basis.T @ np.cov(X.T) @ basis))
-    fair_planes = [
-        np.vstack((np.zeros((1, 2)), orthonormal(basis[1:] + 0.05 * rng.standard_normal((3, 2))))) for _ in range(200)
-    ]
-    worse = all(float(np.trace(P.T @ covariance @ P)) <= best + 1e-8 for P in fair_planes)
-    yield "thm1-local-minimum", f"fair limit (MMD² {fair.mmd2_:.0e}); none of 200 fair neighbours is better", worse, ""
+    # With the first direction strong PCA is unfair; with it weak PCA is nearly fair and the first penalty huge.
+    kept = []
+    for scale, shift in ((1.0, 1.0), (2.5, 2.0)):
+        half = rng.standard_normal((60, 4)) * [scale, 2.0, 1.5, 1.0]
+        half[:, 0] += shift
+        X, groups = np.vstack((half, half * [-1, 1, 1, 1])), np.repeat([0, 1], 60)
+        fair = MBFPCA(2, tau=1e-10, schedule="paper", random_state=0).fit(X, sensitive_features=groups)
+        basis, covariance = fair.components_.T, np.cov(X.T)
+        best = float(np.trace(basis.T @ covariance @ basis))
+        near = (orthonormal(basis[1:] + 0.05 * rng.standard_normal((3, 2))) for _ in range(200))
+        planes = (np.vstack((np.zeros((1, 2)), plane)) for plane in near)
+        kept.append(all(float(np.trace(P.T @ covariance @ P)) <= best + 1e-8 for P in planes))
+    yield (
+        "thm1-local-minimum",
+        f"fair limit without a better fair neighbour among 200: PCA unfair {kept[1]}, PCA nearly fair {kept[0]}",
+        "holds" if all(kept) else "holds in part" if any(kept) else "fails",
+        "Where PCA is nearly fair the published first penalty 1/h is so large that the run stops short of the optimum.",
+    )
 
     train = load("german", split=0)[0]
     reached = []
