@@ -6,7 +6,8 @@ from html import escape
 
 import pandas as pd
 
-from fairpca.published import KEYS, VERDICTS
+from fairpca._comparison import KEYS
+from fairpca.published import VERDICTS
 
 __all__ = ["counts_line", "details"]
 

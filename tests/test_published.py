@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca import published
+from fairpca import _comparison, published
 from fairpca.published import Tolerance, compare, counts, exhibits, load, load_claims, scoreboard
 
 # Read by eye in the papers, independently of the files.
@@ -83,11 +83,11 @@ def test_tables_are_complete():
 @pytest.mark.parametrize("name", exhibits())
 def test_tables_have_unique_keys_and_printed_digits(name):
     table = load(*name.split("/"))
-    keys = [key for key in published.KEYS if key in table.columns]
+    keys = [key for key in _comparison.KEYS if key in table.columns]
     assert {"metric", "protocol"} <= set(keys)
     assert not table.duplicated(keys).any()
     assert set(table["protocol"]) == {"printed"}
-    for statistic in [column for column in published.STATISTICS if column in table.columns]:
+    for statistic in [column for column in _comparison.STATISTICS if column in table.columns]:
         numbers = table[table[statistic].notna()]
         rounded = [
             round(value, int(digits)) for value, digits in zip(numbers[statistic], numbers["decimals"], strict=True)
@@ -174,6 +174,20 @@ def test_protocols_are_not_mixed():
     assert compare(ours(1.23, protocol=["stated"]), printed(), ()).iloc[0]["verdict"] == "not yet"
 
 
+def test_where_the_protocol_is_unpublished_the_stated_one_answers_and_the_reason_says_how_far():
+    faces = {"dataset": ["lfw_24x24"], "method": ["rfpca"]}
+    reasons = pd.DataFrame(
+        [["*", "lfw_24x24", "*", "*", "*", "*", "*", "{away:.1f} of {spread:.2f}"]],
+        columns=["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"],
+    )
+    row, stated = printed(**faces), ours(1.28, sd=[0.1], protocol=["stated"], **faces)
+    judged = compare(stated, row, exhibit="vu2022/table1", reasons=reasons).iloc[0]
+    assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10")
+    assert compare(stated, row, exhibit="vu2022/table4").iloc[0]["verdict"] == "not yet"
+    both = pd.concat([stated, ours(1.23, sd=[0.1], **faces)], ignore_index=True)
+    assert compare(both, row, exhibit="vu2022/table1").iloc[0]["ours"] == 1.23
+
+
 def test_words_instead_of_a_number():
     table = printed(mean=[np.nan], text=["fail to converge"])
     assert compare(None, table, ()).iloc[0]["verdict"] == "not yet"
@@ -219,7 +233,7 @@ def total():
     numbers = 0
     for name in exhibits():
         table = load(*name.split("/"))
-        statistics = [column for column in published.STATISTICS if column in table.columns]
+        statistics = [column for column in _comparison.STATISTICS if column in table.columns]
         numbers += int(table[statistics].notna().sum().sum())
         numbers += int((table.get("text", pd.Series(dtype=str)) != "").sum())
     return numbers, sum(len(load_claims(paper)) for paper in published.PAPERS)
