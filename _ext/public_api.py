@@ -25,7 +25,8 @@ def _entry(module: str, name: str, thing: Any) -> str:
         return f".. autoclass:: {module}.{name}\n   :members:\n"
     if callable(thing):
         return f".. autofunction:: {module}.{name}\n"
-    return f".. autodata:: {module}.{name}\n"
+    # A value of several lines, or one that names this machine's folders, is no documentation.
+    return f".. autodata:: {module}.{name}\n   :no-value:\n"
 
 
 def _section(heading: str, module: ModuleType, names: list[str]) -> str:
@@ -61,8 +62,8 @@ def api_text() -> str:
         own = []
         for name in module.__all__:
             thing = getattr(module, name)
-            if id(thing) in shown:
-                continue
+            if id(thing) in shown or inspect.ismodule(thing):
+                continue  # shown already, or a module with a heading of its own
             if inspect.isclass(thing) or callable(thing):
                 shown.add(id(thing))
             own.append(name)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
+import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sensitive", required=True, metavar="COLUMN[,COLUMN]", help="column(s) with the groups; several are combined"
     )
     parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
-    parser.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are not features")
+    parser.add_argument(
+        "--drop", default="", metavar="COLUMN[,COLUMN]", help='columns that are not features; quote "a,b" with a comma'
+    )
+    parser.add_argument("--separator", default=",", metavar="CHARACTER", help="what stands between values (default ,)")
     parser.add_argument("--out", required=True, metavar="FILE", help="CSV file for the projections and the groups")
     parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
     parser.add_argument("--standardise", action="store_true", help="scale every feature to variance one first")
@@ -40,11 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
+    import pandas as pd
+
     from fairpca.experiments._results import table_text, write_atomically
 
     estimator = _estimator(options.method, options.components, options.settings)
+    _check_files(options.data, options.out, options.components_out)
     sensitive = _split(options.sensitive)
-    table = _read(options.data)
+    table = _read(options.data, options.separator)
     dropped = _split(options.drop)
     _check_columns(table, [*sensitive, *dropped], options.data)
     features = _features(table.drop(columns=[*dict.fromkeys([*sensitive, *dropped])]))
@@ -52,14 +61,21 @@ def run(options: argparse.Namespace) -> int:
     if options.standardise:
         features = _standardise(features)
     estimator.set_output(transform="pandas")
-    projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)
+    with warnings.catch_warnings():
+        # A user of the command line has no use for the place in the source.
+        warnings.showwarning = _show_warning
+        projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)
+    taken = [name for name in sensitive if name in projected.columns]
+    if taken:
+        raise ValueError(
+            f"The components are called {', '.join(projected.columns)}, as is the sensitive column "
+            f"{', '.join(map(repr, taken))}; rename that column."
+        )
+    loadings = pd.DataFrame(estimator.components_, columns=features.columns)
+    loadings.insert(0, "component", list(projected.columns), allow_duplicates=True)
     write_atomically(Path(options.out), table_text(table[sensitive].join(projected)).encode())
     print(f"wrote {options.out}: {len(projected)} rows, {projected.shape[1]} components")
     if options.components_out:
-        import pandas as pd
-
-        loadings = pd.DataFrame(estimator.components_, columns=features.columns)
-        loadings.insert(0, "component", list(projected.columns))
         write_atomically(Path(options.components_out), table_text(loadings).encode())
         print(f"wrote {options.components_out}")
     if options.report:
@@ -67,8 +83,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"fairpca: warning: {message}", file=sys.stderr)
+
+
+def _check_files(data: str, out: str, components_out: str | None) -> None:
+    """Refuse, before anything is computed, what cannot be written or would destroy the data."""
+    given = {"--out": out} | ({"--components-out": components_out} if components_out else {})
+    for option, name in given.items():
+        path = Path(name)
+        if path.is_dir():
+            raise ValueError(f"{option} {name!r} is a folder; give the name of a file in it.")
+        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
+            raise ValueError(f"{option} {name!r} is the file with the data, which would be lost; give another name.")
+    if components_out and Path(components_out).resolve() == Path(out).resolve():
+        raise ValueError(f"--out and --components-out are both {out!r}; give two names.")
+
+
 def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Split names at commas; a name that contains one stands in quotation marks."""
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
+
+
+def _joined(names: list[str]) -> str:
+    """Names as --drop takes them."""
+    import shlex
+
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _estimator(method: str, components: int, settings: list[str]) -> Any:
@@ -93,16 +135,20 @@ def _estimator(method: str, components: int, settings: list[str]) -> Any:
     return kind(n_components=components, **parameters)
 
 
-def _read(path: str) -> pd.DataFrame:
-    import sys
-
+def _read(path: str, separator: str) -> pd.DataFrame:
     import pandas as pd
 
+    if len(separator) != 1:
+        raise ValueError(f"--separator {separator!r} is not a single character; give for instance ';'.")
     try:
-        table = pd.read_csv(sys.stdin if path == "-" else path)
+        table = pd.read_csv(sys.stdin if path == "-" else path, sep=separator)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {path!r}.") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+    except IsADirectoryError:
+        raise ValueError(f"{path!r} is a folder; give the CSV file itself.") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path!r} is not text in UTF-8 ({error}); save it with that encoding.") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise ValueError(f"{path!r} cannot be read as a CSV file with a header: {error}") from error
     if table.empty:
         raise ValueError(f"{path!r} has a header but no rows.")
@@ -112,8 +158,10 @@ def _read(path: str) -> pd.DataFrame:
 def _check_columns(table: pd.DataFrame, wanted: list[str], path: str) -> None:
     missing = [name for name in wanted if name not in table.columns]
     if missing:
+        hint = " If the file has more columns, say what stands between its values, as in --separator ';'."
         raise ValueError(
             f"{path!r} has no column {', '.join(map(repr, missing))}; its columns are {', '.join(map(str, table))}."
+            + (hint if table.shape[1] == 1 else "")
         )
 
 
@@ -134,11 +182,33 @@ def _features(table: pd.DataFrame) -> pd.DataFrame:
     text = [str(name) for name in table.columns if table[name].dtype.kind not in "biuf"]
     if text:
         raise ValueError(
-            f"Columns {', '.join(map(repr, text))} are not numbers. Encode them as numbers, or leave them out with "
-            f"--drop {','.join(text)}."
+            f"Columns {', '.join(map(repr, text))} are not numbers ({_first_text(table, text[0])}). Encode them as "
+            f"numbers, or leave them out with --drop {_joined(text)}."
         )
     _check_missing(table, "column")
-    return table.astype(float)
+    numbers = table.astype(float)
+    _check_finite(numbers)
+    return numbers
+
+
+def _first_text(table: pd.DataFrame, name: str) -> str:
+    """Say where the first value stands that is no number."""
+    import pandas as pd
+
+    column = table[name]
+    wrong = column.index[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
+    # A column of numbers too large for a machine has no such value.
+    return f"line {wrong[0] + 2} has {str(column[wrong[0]])!r}" if len(wrong) else f"{name!r} has type {column.dtype}"
+
+
+def _check_finite(table: pd.DataFrame) -> None:
+    for name in table.columns:
+        rows = table.index[table[name].abs() == float("inf")]
+        if len(rows):
+            raise ValueError(
+                f"The column {name!r} is infinite in {len(rows)} rows (first in line {rows[0] + 2} of the file). "
+                "Put a number there or remove these rows."
+            )
 
 
 def _standardise(table: pd.DataFrame) -> pd.DataFrame:
@@ -147,7 +217,7 @@ def _standardise(table: pd.DataFrame) -> pd.DataFrame:
     if constant:
         raise ValueError(
             f"Columns {', '.join(map(repr, constant))} are constant, so they cannot be scaled to variance one; "
-            f"leave them out with --drop {','.join(constant)}."
+            f"leave them out with --drop {_joined(constant)}."
         )
     return (table - table.mean()) / scale
 

@@ -216,6 +216,12 @@ def test_fit_standardises_and_combines_groups(people, tmp_path):
         ({}, ["--sensitive", "sex", "--components", "9"], "n_components"),
         ({}, ["--sensitive", "sex", "--set", "spin=3"], "Parameters are "),
         ({}, ["--sensitive", "sex", "--drop", "a,b,c,d,old"], "No columns are left"),
+        ({"b": [np.inf] + [0.0] * 59}, ["--sensitive", "sex"], r"column 'b' is infinite in 1 rows \(first in line 2 "),
+        ({"b": ["0.5", "?"] + ["1"] * 58}, ["--sensitive", "sex"], r"'b' are not numbers \(line 3 has '\?'\)"),
+        ({"x, y": "z"}, ["--sensitive", "sex"], """--drop '"x, y"'"""),
+        ({}, ["--sensitive", "sex", "--separator", "; "], "not a single character"),
+        ({}, ["--sensitive", "sex", "--separator", ";"], "its columns are a,b,c,d,sex,old. If the file has more"),
+        ({"pca0": "g"}, ["--sensitive", "pca0", "--drop", "sex"], "called pca0, pca1, as is the sensitive column"),
     ],
 )
 def test_fit_errors(people, tmp_path, capsys, change, arguments, message):
@@ -229,13 +235,53 @@ def test_fit_errors(people, tmp_path, capsys, change, arguments, message):
     assert not out.exists()
 
 
+def test_fit_leaves_the_data_alone_and_refuses_folders(people, tmp_path, capsys):
+    path, _ = people
+    before = path.read_bytes()
+    common = ["fit", "pca", str(path), "--sensitive", "sex"]
+    out = str(tmp_path / "o.csv")
+    for options, message in (
+        (["--out", str(path)], "is the file with the data"),
+        (["--out", str(tmp_path)], "is a folder"),
+        (["--out", out, "--components-out", str(path)], "is the file with the data"),
+        (["--out", out, "--components-out", out], "give two names"),
+    ):
+        assert cli.main([*common, *options]) == 1
+        assert message in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_fit_takes_quoted_names_and_other_separators(people, tmp_path):
+    path, table = people
+    table.rename(columns={"old": "old, yes"}).to_csv(path, index=False, sep=";")
+    out = tmp_path / "projected.csv"
+    command = ["fit", "pca", str(path), "--separator", ";", "--sensitive", "sex", "--drop", '"old, yes"']
+    assert cli.main([*command, "--out", str(out)]) == 0
+    assert pd.read_csv(out).columns.tolist() == ["sex", "pca0", "pca1"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_fit_warns_without_a_place_in_the_source(people, tmp_path, capsys):
+    path, table = people
+    table.assign(sex="f").to_csv(path, index=False)
+    command = ["fit", "minmax", str(path), "--sensitive", "sex", "--out", str(tmp_path / "o.csv")]
+    assert cli.main(command) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("fairpca: warning: sensitive_features has a single group ('f')")
+
+
 def test_fit_wrong_file_and_method(tmp_path, capsys):
     empty = tmp_path / "empty.csv"
     empty.write_text("")
     header = tmp_path / "header.csv"
     header.write_text("a,b\n")
+    other_encoding = tmp_path / "wide.csv"
+    other_encoding.write_text("a,b\n1,2\n", encoding="utf-16")
     for method, file, message in (
         ("pca", tmp_path / "absent.csv", "There is no file"),
+        ("pca", tmp_path, "is a folder"),
+        ("pca", other_encoding, "is not text in UTF-8"),
         ("pca", empty, "cannot be read as a CSV file"),
         ("pca", header, "has a header but no rows"),
         ("tsne", header, "Unknown method 'tsne'; known are pca"),
