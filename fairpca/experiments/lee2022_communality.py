@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca import published
 from fairpca._linalg import fix_signs
 from fairpca._resources import data_path
 from fairpca.datasets import load
 from fairpca.experiments._frames import cells_frame, read_cells
+from fairpca.experiments._verdicts import Verdict, judge, register_claims
 from fairpca.experiments.lee2022_table1 import PROTECTED
 from fairpca.experiments.runner import Cell, Profile, register
 
@@ -43,6 +45,7 @@ BIPLOTS = {
 _SERIES = (("pca", ""), ("fpca", "delta=0"), ("mbfpca", "tau=1e-3"), ("mbfpca", "tau=1e-6"))
 # Median of MBF-PCA, read in the picture of Figure 4.
 _DRAWN_MEDIAN = 0.025
+_DRAWN_FEATURES = 10
 _LEVELS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 
 
@@ -86,7 +89,7 @@ def biplot_loadings(figure: int) -> tuple[np.ndarray, tuple[str, ...]]:
     return fix_signs(axes @ V.T).T, tuple(train.feature_names)
 
 
-def drawn_features(V: np.ndarray, protected: int, n: int = 10) -> list[int]:
+def drawn_features(V: np.ndarray, protected: int, n: int = _DRAWN_FEATURES) -> list[int]:
     """Return the features of a biplot: the `n` of largest communality, and the protected one in any case."""
     order = [int(j) for j in np.argsort(-np.sum(V * V, axis=1), kind="stable")[:n]]
     return order if protected in order else [*order, protected]
@@ -113,33 +116,40 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
 # What the paper says about these figures
 
 
-def judge(*, id: str) -> dict[str, str]:
+def judge_figure(*, id: str) -> dict[str, str]:
     """Judge one statement about Figures 4 and 7 to 18 from the stored numbers."""
     exhibit = int(id.removeprefix("fig").partition("-")[0])
     if id == "fig4-tau":
-        return _judge_tau()
+        return _judge_tau(id)._asdict()
     if exhibit in BIPLOTS:
-        return _judge_biplot(exhibit)
+        return _judge_biplot(id, exhibit)._asdict()
     if exhibit == 4:
-        return _judge_lowest("german", (10,))
-    return _judge_lowest({figure: dataset for dataset, figure in FIGURES.items()}[exhibit], (2, 10))
+        return _judge_much_lower(id)._asdict()
+    return _judge_lowest(id, {figure: dataset for dataset, figure in FIGURES.items()}[exhibit], (2, 10))._asdict()
 
 
-def _judge_tau() -> dict[str, str]:
+def _judge_tau(id: str) -> Verdict:
     """Compare the median in the picture with those of the authors' stored loadings."""
-    stored = pd.read_csv(Path(data_path("published")) / "lee2022" / "communality_stored.csv", keep_default_na=False)
+    stored = published.load("lee2022", "communality_stored")
     stored = stored[(stored["dataset"] == "german") & (stored["method"] == "mbfpca") & (stored["d"] == 10)]
     theirs = stored.set_index("setting")["median"].astype(float)
     nearest = (theirs - _DRAWN_MEDIAN).abs().idxmin()
     listed = ", ".join(f"{value:.3f} for {setting}" for setting, value in theirs.items())
-    return {
-        "ours": f"drawn {_DRAWN_MEDIAN}; the authors' stored loadings: {listed}",
-        "verdict": "holds" if nearest == "tau=1e-3" else "fails",
-        "reason": "" if nearest == "tau=1e-3" else f"The picture shows {nearest}.",
-    }
+    text = f"drawn {_DRAWN_MEDIAN}; the authors' stored loadings: {listed}"
+    return judge(id, text, nearest == "tau=1e-3", reason=f"The picture shows {nearest}.")
 
 
-def _judge_lowest(dataset: str, dimensions: tuple[int, ...]) -> dict[str, str]:
+def _judge_much_lower(id: str) -> Verdict:
+    """Judge Figure 4 by its words: "much smaller" is taken as half of the lower of the others at most."""
+    others = min(float(np.median(_values("german", m, s, 10))) for m, s in _SERIES[:2])
+    value = {setting: float(np.median(_values("german", m, setting, 10))) for m, setting in _SERIES[2:]}
+    text = "; ".join(f"{setting}: {number:.3f} against {others:.3f}" for setting, number in value.items())
+    much = {setting: number < others / 2 for setting, number in value.items()}
+    reason = f"Not less than half at {', '.join(setting for setting, good in much.items() if not good)}."
+    return judge(id, text, all(number < others for number in value.values()), *much.values(), reason=reason)
+
+
+def _judge_lowest(id: str, dataset: str, dimensions: tuple[int, ...]) -> Verdict:
     said, outcome = [], []
     for d in dimensions:
         others = min(float(np.median(_values(dataset, m, s, d))) for m, s in _SERIES[:2])
@@ -147,42 +157,31 @@ def _judge_lowest(dataset: str, dimensions: tuple[int, ...]) -> dict[str, str]:
             value = float(np.median(_values(dataset, method, setting, d)))
             outcome.append(value < others)
             said.append(f"d={d}, {setting}: {value:.3f} against {others:.3f}")
-    count = sum(outcome)
-    verdict = "holds" if count == len(outcome) else "holds in part" if count else "fails"
     higher = [text.partition(":")[0] for text, lower in zip(said, outcome, strict=True) if not lower]
-    return {
-        "ours": "; ".join(said),
-        "verdict": verdict,
-        "reason": f"Medians over ten splits; not below the lower of PCA and FPCA at {'; '.join(higher)}."
-        if higher
-        else "",
-    }
+    reason = f"Medians over ten splits; not below the lower of PCA and FPCA at {'; '.join(higher)}."
+    return judge(id, "; ".join(said), *outcome, reason=reason)
 
 
-def _judge_biplot(figure: int) -> dict[str, str]:
+def _judge_biplot(id: str, figure: int) -> Verdict:
     dataset, _, _ = BIPLOTS[figure]
     V, _ = biplot_loadings(figure)
     protected = PROTECTED[dataset]
     drawn = drawn_features(V, protected)
     sizes = np.sum(V * V, axis=1)
     place = int(np.sum(sizes > sizes[protected])) + 1
-    rank = f"communality {sizes[protected]:.4f}, place {place} of {len(V)}"
-    said = f"{len(drawn)} features; {ATTRIBUTES[dataset]} has {rank}"
-    complete = len(set(drawn)) == min(len(V), 10 + (place > 10)) and protected in drawn
-    return {
-        "ours": said,
-        "verdict": "holds" if complete else "fails",
-        "reason": "",
-    }
+    chosen = [feature for feature in drawn if feature != protected or place <= _DRAWN_FEATURES]
+    hidden = np.delete(sizes, drawn)
+    text = (
+        f"{len(drawn)} features; {ATTRIBUTES[dataset]} has communality {sizes[protected]:.4f}, place {place} of "
+        f"{len(V)}; the columns are orthonormal to {np.abs(V.T @ V - np.eye(2)).max():.0e}"
+    )
+    ranked = len(chosen) == _DRAWN_FEATURES and (hidden.size == 0 or sizes[chosen].min() >= hidden.max())
+    return judge(id, text, bool(ranked and protected in drawn), bool(np.allclose(V.T @ V, np.eye(2), atol=1e-8)))
 
 
 def _claims(profile: Profile) -> Iterable[Cell]:
     ids = ["fig4-least", "fig4-tau", "fig7-compas", "fig11-german", "fig15-adult"]
     return [Cell(id=id) for id in [*ids, *(f"fig{figure}-biplot" for figure in BIPLOTS)]]
-
-
-def _tabulate_claims(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells[["id", "ours", "verdict", "reason"]]
 
 
 register(
@@ -192,10 +191,9 @@ register(
     tabulate=_tabulate,
     title="Figures 4, 7, 11, 15: communality of the protected attribute (after lee2022/table1)",
 )
-register(
+register_claims(
     "lee2022/claims_communality",
+    judge_figure,
+    "What the paper says about Figures 4 and 7 to 18 (after lee2022/table1)",
     cells=_claims,
-    run_cell=judge,
-    tabulate=_tabulate_claims,
-    title="What the paper says about Figures 4 and 7 to 18 (after lee2022/table1)",
 )
