@@ -20,6 +20,10 @@ class Verdict(NamedTuple):
     verdict: str
     reason: str
 
+    def findings(self) -> dict[str, str]:
+        """All but the id, for an experiment whose cells are the statements."""
+        return {name: value for name, value in self._asdict().items() if name != "id"}
+
 
 def verdict(*parts: bool) -> str:
     """Return "holds" if all parts of a statement hold, "holds in part" if some do, "fails" if none does."""

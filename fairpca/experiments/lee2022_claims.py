@@ -37,7 +37,7 @@ def _fpca_without_mean_difference() -> float:
 
 def judge_figure_1(*, id: str) -> dict[str, str]:
     """Judge one statement about Figure 1."""
-    return _figure_1(id)._asdict()
+    return _figure_1(id).findings()
 
 
 def _figure_1(id: str) -> Verdict:
@@ -105,7 +105,7 @@ def judge_figures_2_and_3(*, id: str) -> dict[str, str]:
         "fig3-mbf-scales": _mbf_scales,
         "fig3-infeasible": _infeasible,
     }
-    return judges[id](id)._asdict()
+    return judges[id](id).findings()
 
 
 def _sizes(id: str) -> Verdict:

@@ -120,12 +120,12 @@ def judge_figure(*, id: str) -> dict[str, str]:
     """Judge one statement about Figures 4 and 7 to 18 from the stored numbers."""
     exhibit = int(id.removeprefix("fig").partition("-")[0])
     if id == "fig4-tau":
-        return _judge_tau(id)._asdict()
+        return _judge_tau(id).findings()
     if exhibit in BIPLOTS:
-        return _judge_biplot(id, exhibit)._asdict()
+        return _judge_biplot(id, exhibit).findings()
     if exhibit == 4:
-        return _judge_much_lower(id)._asdict()
-    return _judge_lowest(id, {figure: dataset for dataset, figure in FIGURES.items()}[exhibit], (2, 10))._asdict()
+        return _judge_much_lower(id).findings()
+    return _judge_lowest(id, {figure: dataset for dataset, figure in FIGURES.items()}[exhibit], (2, 10)).findings()
 
 
 def _judge_tau(id: str) -> Verdict:
