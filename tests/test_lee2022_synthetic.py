@@ -58,7 +58,7 @@ def test_stored_cells_of_figure_1_are_what_they_say():
 def test_verdicts_on_figure_1_are_current():
     from fairpca.datasets import where
 
-    ids = {"id": ["fig1-pca", "fig1-fpca", "fig1-mbf"]}
+    ids = {"id": ["fig1-pca", "fig1-mbf"]}
     recompute("lee2022/claims_fig1", ids if where("synthetic1") == "missing" else None)
     claims = load_results("lee2022/claims_fig1").table.fillna("")
     assert claims.loc[claims["verdict"] == "fails", "reason"].ne("").all()
