@@ -5,32 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairpca.experiments.vu2022._theory import supremum_by_sdp
 from fairpca.solvers.fair_projection import fair_projection, fair_projection_exists, gap_range
 from fairpca.solvers.rfpca_objective import GroupObjective, worst_case_error
-
-
-def supremum_by_sdp(weights, moments, means, eps, left_out):
-    """sup of sum_a w_a E_Qa |(I - VV')X|^2 over the product of balls, over joint moments of (X, X-hat) by CVXPY.
-
-    A distribution within the divergence of Definition 3.1 is one whose moments admit a coupling with E|X - Xhat|^2 <=
-    eps; in the joint second moments of (X, Xhat, 1) that is linear, and so is the objective.
-    """
-    import cvxpy as cp
-
-    total, constraints = 0, []
-    p = len(left_out)
-    for weight, M, mean, radius in zip(weights, moments, means, eps, strict=True):
-        joint = cp.Variable((2 * p + 1, 2 * p + 1), PSD=True)
-        S, K = joint[:p, :p], joint[:p, p : 2 * p]
-        constraints += [
-            joint[p : 2 * p, p : 2 * p] == M,
-            joint[p : 2 * p, 2 * p] == mean,
-            joint[2 * p, 2 * p] == 1,
-            cp.trace(S) + np.trace(M) - 2 * cp.trace(K) <= radius,
-        ]
-        total = total + weight * cp.trace(left_out @ S)
-    problem = cp.Problem(cp.Maximize(total), constraints)
-    return problem.solve(solver="CLARABEL")
 
 
 def instance(rng, p, k, groups):
