@@ -1,5 +1,8 @@
 """The exhibits of Vu et al.: methods as their programs run them, figures, and the tables' bookkeeping."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +86,31 @@ def test_smoke_tables(tmp_path):
     assert set(table["protocol"]) == {"printed", "stated"}
     counts = run("vu2022/table2", "smoke", store=tmp_path / "s.sqlite", verbose=0)
     assert counts.set_index(["dataset", "metric"]).loc[("energy", "n_features"), "value"] == 8
+
+
+# Every numbered statement of the paper, appendix included.
+STATEMENTS = (
+    "Definition 2.1",
+    "Proposition 2.2",
+    "Definition 3.1",
+    "Theorem 3.2",
+    "Proposition 3.3",
+    "Remark 3.4",
+    "Lemma 4.1",
+    "Algorithm 1",
+    "Lemma 4.2",
+    "Theorem 4.3",
+    "Lemma A.1",
+    "Definition B.1",
+    "Theorem B.2",
+)
+
+
+def test_every_numbered_statement_has_one_directive():
+    folder = Path(__file__).resolve().parents[1] / "chapters" / "vu2022"
+    text = "\n".join(path.read_text(encoding="utf8") for path in sorted(folder.glob("*.md")))
+    titles = re.findall(r"^`{3,}\{prf:(\w+)\} (.*)\n:label: \S+$", text, re.MULTILINE)
+    for statement in STATEMENTS:
+        kind, beginning = statement.split()[0].lower(), re.compile(rf"{re.escape(statement)}(?![\d.])")
+        found = [title for name, title in titles if name == kind and beginning.match(title)]
+        assert len(found) == 1, (statement, found)
