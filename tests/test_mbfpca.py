@@ -97,10 +97,10 @@ def test_bandwidth(rule):
 
 
 def test_the_same_seed_gives_the_same_bits_and_threads_do_not_matter(monkeypatch):
-    from fairpca.solvers import mmd_kernel
+    from fairpca.solvers import _mmd_blocks
 
     X, codes = two_groups(1300)
-    monkeypatch.setattr(mmd_kernel, "_THREADING_PAYS", 0)
+    monkeypatch.setattr(_mmd_blocks, "_THREADING_PAYS", 0)
     fits = [
         MBFPCA(2, tau=0.01, n_starts=2, random_state=3, n_jobs=jobs).fit(X, sensitive_features=codes)
         for jobs in (None, None, 2)

@@ -1,5 +1,7 @@
 """MMD² and its gradient against double loops, finite differences, the paper's closed form; bits against threads."""
 
+import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from fairpca.bench.mmd import closed_form, closed_form_value, lean_gram, one_gram
-from fairpca.solvers import mmd_kernel
+from fairpca.solvers import _mmd_blocks
 from fairpca.solvers._exp2 import exp2_negative
 from fairpca.solvers.mmd_approx import FourierRows, gaussian_frequencies, stratified_rows, subsampled
 from fairpca.solvers.mmd_kernel import (
@@ -133,7 +135,7 @@ def test_equal_samples_have_no_discrepancy():
 
 @pytest.mark.parametrize("n", [1000, 5003])
 def test_any_number_of_threads_gives_the_same_bits(n, monkeypatch):
-    monkeypatch.setattr(mmd_kernel, "_THREADING_PAYS", 0)
+    monkeypatch.setattr(_mmd_blocks, "_THREADING_PAYS", 0)
     X, codes = grouped(n, 6)
     term, V = WeightedRows.from_groups(X, codes), frame(6, 2)
     value, gradient = term.value_and_gradient(V, 1.0, n_threads=1)
@@ -145,11 +147,40 @@ def test_any_number_of_threads_gives_the_same_bits(n, monkeypatch):
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 6, 10])
 def test_schedule_has_each_pair_once_and_disjoint_rounds(n_blocks):
-    rounds = mmd_kernel._schedule(n_blocks)
-    pairs = [tuple(pair) for tasks in rounds for pair in tasks.tolist()]
-    assert sorted(pairs) == [(a, b) for a in range(n_blocks) for b in range(a, n_blocks)]
-    for tasks in rounds[1:]:
-        assert np.unique(tasks).size == tasks.size
+    tasks = _mmd_blocks._schedule(n_blocks)
+    assert sorted(map(tuple, tasks.tolist())) == [(a, b) for a in range(n_blocks) for b in range(a, n_blocks)]
+    np.testing.assert_array_equal(tasks[:n_blocks, 0], tasks[:n_blocks, 1])
+    for pairs in tasks[n_blocks:].reshape(n_blocks - 1, n_blocks // 2, 2):
+        assert np.unique(pairs).size == pairs.size
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 6, 10])
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_threads_take_the_pairs_of_a_block_in_order_and_never_two_at_once(n_blocks, n_threads):
+    tasks = _mmd_blocks._schedule(n_blocks)
+    taken = [[] for _ in range(n_blocks)]
+    locks = [threading.Lock() for _ in range(n_blocks)]
+
+    def run(task):
+        blocks = sorted(set(tasks[task].tolist()))
+        held = [locks[block].acquire(blocking=False) for block in blocks]
+        time.sleep(0.0002 * (task % 3))  # lets other threads in while the blocks are held
+        for block, acquired in zip(blocks, held, strict=True):
+            taken[block].append(task if acquired else -1)
+            if acquired:
+                locks[block].release()
+
+    _mmd_blocks._in_order(tasks, run, n_threads)
+    assert taken == [np.flatnonzero((tasks == block).any(axis=1)).tolist() for block in range(n_blocks)]
+
+
+def test_an_error_in_one_thread_ends_all_and_is_raised():
+    def run(task):
+        if task == 7:
+            raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        _mmd_blocks._in_order(_mmd_blocks._schedule(6), run, 3)
 
 
 def test_memory_is_linear():
