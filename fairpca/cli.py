@@ -17,6 +17,8 @@ import fairpca
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairpca.experiments.runner import RunFailed
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
@@ -159,7 +161,7 @@ def _run(options: argparse.Namespace) -> int:
         except runner.RunFailed as error:
             # The other experiments still get their turn.
             failed = True
-            print(f"fairpca: error: {error}", file=sys.stderr)
+            print(f"fairpca: error: {_explained(error)}", file=sys.stderr)
             for cell in error.failures:
                 print(f"  failed: {cell!r}", file=sys.stderr)
             continue
@@ -170,6 +172,16 @@ def _run(options: argparse.Namespace) -> int:
             for path in runner.save_results(name, options.profile, store=options.store, folder=options.out):
                 print(f"wrote {path}")
     return 1 if failed else 0
+
+
+def _explained(error: RunFailed) -> str:
+    """Message of a failed run; where only data are missing, what to do about that stands there without a traceback."""
+    reasons = {text.strip().rpartition("\n")[2] for text in error.failures.values()}
+    kind = "fairpca.datasets._files.DataError: "
+    if not all(reason.startswith(kind) for reason in reasons):
+        return str(error)
+    summary = str(error).partition(" The first was ")[0]
+    return "\n".join([summary, *sorted(reason.removeprefix(kind) for reason in reasons)])
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -157,6 +157,19 @@ def test_closed_pipe():
     assert process.returncode == 0
 
 
+def test_run_that_lacks_data_says_what_to_do_without_a_traceback():
+    from fairpca.experiments._registry import Cell
+    from fairpca.experiments.runner import RunFailed
+
+    missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._files.DataError: Fetch it.\n"
+    cells = [Cell(dataset=name) for name in ("lfw", "steel")]
+    text = cli._explained(RunFailed("toy/first", dict.fromkeys(cells, missing), 3))
+    assert text.startswith("2 of 3 cells of 'toy/first' failed") and text.endswith("\nFetch it.")
+    assert "Traceback" not in text and text.count("Fetch it.") == 1
+    mixed = RunFailed("toy/first", {cells[0]: missing, cells[1]: "Traceback …\nZeroDivisionError: zero\n"}, 3)
+    assert cli._explained(mixed) == str(mixed)
+
+
 # Own data ----------------------------------------------------------------------------------------------------------
 
 

@@ -71,7 +71,8 @@ def plot_projection(
     ax.set_ylabel("component 2")
     if space:
         ax.set_zlabel("component 3")
-    ax.legend(title="group")
+    # A legend shows its marks large enough to be told apart, however small the points are.
+    ax.legend(title="group", markerscale=max(1.0, (30.0 / size) ** 0.5))
     return ax
 
 
