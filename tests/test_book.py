@@ -137,6 +137,10 @@ def test_notebook_keeps_the_rules(source: Path) -> None:
             ):
                 allowed = ("default_rng", "Generator", "SeedSequence")
                 assert node.attr in allowed, f"use a generator with the seed, not np.random.{node.attr}"
+    for cell in jupytext.read(source).cells:
+        settings = cell.metadata.get("mystnb", {})
+        if "figure" in settings:
+            assert settings.get("image", {}).get("alt"), f"{settings['figure']['name']} has no alt text"
 
 
 def test_documents_name_only_commands_and_files_that_exist() -> None:
