@@ -129,7 +129,7 @@ def plot_plane_map(
         style = group_style(i + 1)
         ax.plot(
             px, py, linestyle="none", marker=style.marker, color=style.color, markersize=9,
-            markeredgecolor="white", clip_on=False, label=name,
+            markeredgecolor="black", clip_on=False, label=name,
         )  # fmt: skip
     ax.plot(np.cos(angle), np.sin(angle), color="black", linewidth=0.8)
     ax.set_aspect("equal")
