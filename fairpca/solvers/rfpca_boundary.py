@@ -78,10 +78,12 @@ class Boundary:
     proves_bounds = False  # True: points may miss their support values by more than rounding, see `deficits`
 
     def __init__(self, moments: np.ndarray, k: int) -> None:
-        self.moments = np.ascontiguousarray((moments + moments.transpose(0, 2, 1)) * 0.5)
+        moments = np.ascontiguousarray(moments, dtype=np.float64)
+        if not all(np.array_equal(M, M.T) for M in moments):
+            moments = (moments + moments.transpose(0, 2, 1)) * 0.5
+        self.moments = moments
         self.k = k
         self.p = self.moments.shape[1]
-        self.difference = self.moments[0] - self.moments[1]
         self.traces = tuple(float(np.trace(M)) for M in self.moments)
         self.evaluations = 0
         self.supports: dict[float, Support] = {}
@@ -102,10 +104,10 @@ class Boundary:
 
     def _compute(self, t: float) -> Support:
         self.evaluations += 1
-        return self._from_spectrum(t, *np.linalg.eigh(t * self.moments[0] + (1 - t) * self.moments[1]), self.difference)
+        return self._from_spectrum(t, *np.linalg.eigh(t * self.moments[0] + (1 - t) * self.moments[1]), self.moments)
 
-    def _from_spectrum(self, t: float, w: np.ndarray, U: np.ndarray, difference: np.ndarray) -> Support:
-        """Return the support for eigenpairs of M_t (ascending) in working coordinates, with M_0 - M_1 in the same."""
+    def _from_spectrum(self, t: float, w: np.ndarray, U: np.ndarray, matrices: np.ndarray) -> Support:
+        """Return the support for eigenpairs of M_t (ascending), with M_0 and M_1 in the same coordinates."""
         top = len(w) - self.k
         threshold = TIE_TOLERANCE * max(-float(w[0]), float(w[-1]))
         if w[top] - w[top - 1] > threshold:
@@ -113,14 +115,14 @@ class Boundary:
             point = self._point(t, V)
 
             def speed() -> float:
-                B = U[:, :top].T @ difference @ V
+                B = U[:, :top].T @ (matrices[0] @ V - matrices[1] @ V)
                 return 2.0 * float((B * B / (w[None, top:] - w[:top, None])).sum())
 
             return Support(t, point, point, speed)
         tied = np.abs(w - w[top]) <= threshold
         above = U[:, (w > w[top]) & ~tied]
         E = U[:, tied]
-        _, R = np.linalg.eigh(E.T @ difference @ E)
+        _, R = np.linalg.eigh(E.T @ (matrices[0] @ E - matrices[1] @ E))
         rest = self.k - above.shape[1]
         left = self._point(t, np.hstack((above, E @ R[:, :rest])))
         right = self._point(t, np.hstack((above, E @ R[:, R.shape[1] - rest :])))
@@ -179,7 +181,7 @@ class PencilBoundary(Boundary):
         self._tails: tuple[float, float] | None = None
         self._least: dict[float, float] = {}
         self._grams = np.empty((2, 2, 0, 0))
-        self._norms = np.tensordot(self.moments, self.moments, axes=((1, 2), (1, 2)))
+        self._norms: np.ndarray | None = None
 
     def _compute(self, t: float) -> Support:
         self.evaluations += 1
@@ -190,7 +192,7 @@ class PencilBoundary(Boundary):
         if not self._accurate(weights, values, vectors):
             self.pencil.refine([weights], self.k)
             values, vectors = self._top_pairs(weights)
-        support = self._from_spectrum(t, values, vectors, self.pencil.small[0] - self.pencil.small[1])
+        support = self._from_spectrum(t, values, vectors, self.pencil.small)
         return Support(t, support.left, support.right, None)
 
     def _top_pairs(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -249,6 +251,9 @@ class PencilBoundary(Boundary):
     def _top_sum_bound(self, weights: np.ndarray) -> float:
         """Return a proven upper bound on the sum of the k largest eigenvalues of M_t."""
         small, gram = self.pencil.small, self._gram()
+        if self._norms is None:
+            flat = self.moments.reshape(2, -1)
+            self._norms = flat @ flat.T
         tail = self._norms - 2 * np.trace(gram, axis1=2, axis2=3) + np.tensordot(small, small, axes=((1, 2), (1, 2)))
         A = self.pencil.combine(weights)
         theta = float(self._top_pairs(weights)[0][-self.k])
