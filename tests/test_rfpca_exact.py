@@ -8,6 +8,7 @@ from rfpca_cases import KINDS, brute_force, random_instance
 
 from fairpca._linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers import rfpca_exact
+from fairpca.solvers._pair_basis import PairBasis
 from fairpca.solvers.rfpca_boundary import Boundary, PencilBoundary, reconstruction_errors
 from fairpca.solvers.rfpca_certificate import lower_bound, search_interval
 from fairpca.solvers.rfpca_exact import solve_exact, solve_exact_path
@@ -308,3 +309,76 @@ def test_bad_problems_are_explained(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         solve_exact(**given_values)
+
+
+@pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 2.5), (6, 0.5)])
+def test_rough_points_far_from_the_optimum_leave_the_bound_valid(k, lam):
+    """Tangents without points: polygons instead of triangles, never above the optimum, however many are rough."""
+    rng = np.random.default_rng(10 + k)
+    for seed in range(3):
+        moments, shares, eps = decaying(rng, 160), np.array([0.55, 0.45]), np.array([0.003, 0.02])
+        exact = solve_exact(moments, shares, k, lam, eps, boundary=Boundary(moments, k))
+        objective = TwoGroupObjective((0.55, 0.45), lam, (0.003, 0.02))
+        boundary = PencilBoundary(moments, k)
+        low, high = search_interval(objective)
+        boundary.coarse = True
+        for t in (low, 0.0, 1.0, high, *rng.uniform(low, high, 4)):
+            boundary.at(float(t))
+        boundary.coarse = False
+        bounds = [lower_bound(boundary, objective)]
+        for t in (exact.extra["t"], exact.extra["t"] + 0.01, exact.extra["t"] - 0.01, 0.0, 1.0):
+            boundary.at(float(t))
+            bounds.append(lower_bound(boundary, objective))
+        assert boundary.deficits(list(boundary.supports.values())).max() > 1e-9  # some are rough indeed
+        assert max(bounds) <= exact.objective * (1 + 1e-12)
+        assert bounds[-1] > exact.objective * (1 - 0.05)
+        assert boundary.sharpen()
+        assert boundary.deficits(list(boundary.supports.values())).max() < 1e-9
+        assert lower_bound(boundary, objective) <= exact.objective * (1 + 1e-12), seed
+
+
+@pytest.mark.parametrize("rank", [None, 20])
+def test_basis_of_a_pair_of_matrices(rank):
+    """Eigenpairs to the residual asked for, bounds of what is missed, and products that stay right as it grows."""
+    rng = np.random.default_rng(5)
+    moments, k = decaying(rng, 150, rank=rank), 4
+    basis = PairBasis(moments)
+    for t in (0.4, 1.6, -0.7, 0.41):
+        basis.solve(t, k, 1e-7)
+        w, Y = basis.pairs(t, k)
+        assert basis.accurate(t, k, 1e-7, w, Y)
+        M = t * moments[0] + (1 - t) * moments[1]
+        values, vectors = top_eigenpairs(M, k)
+        np.testing.assert_allclose(w[::-1][:k], values, atol=1e-10 * np.abs(values).max())
+        assert subspace_distance(basis.lift(Y[:, -k:]), vectors) < 1e-4
+    Q = basis.lift(np.eye(basis.size))
+    np.testing.assert_allclose(Q.T @ Q, np.eye(basis.size), atol=1e-13)
+    products = moments @ Q
+    np.testing.assert_allclose(basis.small, Q.T @ products, atol=1e-13)
+    np.testing.assert_allclose(basis.gram, np.einsum("gpq,hpr->ghqr", products, products), atol=1e-13)
+    for t in (-1.0, 0.0, 0.3, 0.7, 1.0, 2.2):
+        M = t * moments[0] + (1 - t) * moments[1]
+        top = float(np.linalg.eigvalsh(M)[-k:].sum())
+        for tight in (False, True):
+            bound = basis.top_sum_bound(t, k, *basis.pairs(t, k), tight=tight)
+            assert top <= bound + 1e-14
+        assert bound <= top + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["integers", "equal ranks", "mirrored"])
+def test_large_matrices_with_ties_that_no_small_basis_shows_are_still_solved(kind):
+    rng = np.random.default_rng(6)
+    if kind == "integers":
+        diagonals = rng.integers(0, 4, (2, 160)).astype(float)
+    elif kind == "mirrored":
+        falling = 1.0 / np.arange(1, 161) ** 1.2
+        diagonals = np.array([falling, falling[::-1]])
+    else:
+        diagonals = np.eye(160)[:2]
+    moments = np.array([np.diag(w) for w in diagonals])
+    for k, lam in ((1, 3.0), (3, 0.5)):
+        problem = (moments, np.array([0.5, 0.5]), k, lam, np.array([0.01, 0.1]))
+        large, dense = solve_exact(*problem), solve_exact(*problem, boundary=Boundary(moments, k))
+        assert large.status == dense.status == "optimal"
+        assert large.objective == pytest.approx(dense.objective, rel=2e-9)
+        assert large.lower_bound <= dense.objective * (1 + 1e-12)

@@ -172,6 +172,7 @@ def _grids() -> list[dict[str, object]]:
                     "certified_ms" if certified else "exact_ms": seconds * 1e3,
                     "grid/eigh": seconds / whole,
                     "relative_gap": gap,
+                    "eigs": sum(result.n_iter for result in results),
                 }
             )
     return rows

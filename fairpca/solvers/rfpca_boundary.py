@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh
 
-from fairpca.solvers._pencil import Pencil
+from fairpca.solvers._pair_basis import PairBasis
 
 __all__ = ["Boundary", "PencilBoundary", "Support", "SupportPoint", "reconstruction_errors"]
 
 TIE_TOLERANCE = 1e-13  # relative difference below which two eigenvalues count as equal
 SAME_TIE = 1e-12  # two ties at weights closer than this are one
-_GUARD = 4  # Ritz pairs looked at beyond the k-th
+_COARSE = 1e-2  # residual that is enough to begin with
+_SCOUTS = 8  # rough searches before the search in earnest
 RESIDUAL_BELOW = 1e-6  # share of the trace below which s_b is computed from residuals
 
 
@@ -33,14 +34,22 @@ class SupportPoint:
         Weight of M_0 for which the plane is (or is meant to be) the best.
     s0, s1 : float
         Reconstruction errors of the groups.
-    V : ndarray of shape (p, k)
-        Orthonormal basis.
+    plane : ndarray of shape (q, k)
+        Orthonormal basis, in working coordinates.
+    basis : PairBasis, optional
+        What the working coordinates refer to; without it they are the original ones.
     """
 
     t: float
     s0: float
     s1: float
-    V: np.ndarray
+    plane: np.ndarray
+    basis: PairBasis | None = None
+
+    @property
+    def V(self) -> np.ndarray:
+        """Orthonormal basis of the plane in original coordinates, shape (p, k)."""
+        return self.plane if self.basis is None else self.basis.lift(self.plane)
 
 
 @dataclass(slots=True)
@@ -86,6 +95,7 @@ class Boundary:
         self.p = self.moments.shape[1]
         self.traces = tuple(float(np.trace(M)) for M in self.moments)
         self.evaluations = 0
+        self.coarse = False  # True: rough points will do for now, see PencilBoundary
         self.supports: dict[float, Support] = {}
         self._roots: dict[int, np.ndarray] = {}
 
@@ -101,6 +111,14 @@ class Boundary:
                         return other
             self.supports[t] = known
         return known
+
+    def usable(self) -> list[Support]:
+        """Return the known supports, without rough ones unless these will do."""
+        return list(self.supports.values())
+
+    def sharpen(self) -> bool:
+        """Compute rough supports anew, accurately; whether there were any."""
+        return False
 
     def _compute(self, t: float) -> Support:
         self.evaluations += 1
@@ -157,10 +175,9 @@ class Boundary:
 class PencilBoundary(Boundary):
     """Support points of large matrices from one shared basis, with proven bounds on what the basis may miss.
 
-    With Q the basis, A = Q'M_tQ, E the part of M_tQ outside Q and C the compression of M_t to the complement,
-    completing the square gives M_t <= diag(A + E'E / (sigma - c), sigma I) for every sigma > c >= lambda_max(C).
-    The top-k sum of the right-hand side bounds that of M_t, for any t, at the cost of a small decomposition; the
-    excess over the Ritz values is quadratic in the residuals.
+    Where the basis is not good enough for a weight, one large solve at that weight extends it; see
+    :class:`~fairpca.solvers._pair_basis.PairBasis`.  While `coarse` is set, a rough support point will do: far from
+    the optimum the certificate needs no more than the proven tangent.
 
     Parameters
     ----------
@@ -169,122 +186,115 @@ class PencilBoundary(Boundary):
     k : int
         Dimension of the plane.
     tol : float
-        Relative residual up to which the basis is enlarged at each t.
+        Relative residual up to which the eigenvectors at each t are accurate.
     """
 
     proves_bounds = True
 
     def __init__(self, moments: np.ndarray, k: int, tol: float = 1e-7) -> None:
         super().__init__(moments, k)
-        # The basis must only grow, or what was proved about its complement would not hold any more.
-        self.pencil = Pencil(self.moments, dense_limit=0, tol=tol, max_basis=2 * self.p)
-        self._tails: tuple[float, float] | None = None
+        self.tol = tol
+        self.basis = PairBasis(self.moments)
+        self._scouting = False
+        self._rough: set[float] = set()
+        self._pairs: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._least: dict[float, float] = {}
-        self._grams = np.empty((2, 2, 0, 0))
-        self._norms: np.ndarray | None = None
+
+    @cached_property
+    def whole(self) -> Boundary:
+        """The same curve from whole decompositions."""
+        return Boundary(self.moments, self.k)
+
+    def at(self, t: float) -> Support:
+        """Return the support at weight `t`; while `coarse` is set a rough one will do, else it is accurate."""
+        if t in self._rough and not self.coarse:
+            self._forget(t)
+        return super().at(t)
+
+    def usable(self) -> list[Support]:
+        """Return the known supports, without rough ones unless these will do."""
+        return [support for t, support in self.supports.items() if self.coarse or t not in self._rough]
+
+    def sharpen(self) -> bool:
+        """Compute rough supports anew, accurately; whether there were any."""
+        rough = sorted(self._rough)
+        for t in rough:
+            self._forget(t)
+            self.at(t)
+        return bool(rough)
+
+    def _forget(self, t: float) -> None:
+        self._rough.discard(t)
+        for memory in (self.supports, self._least):
+            memory.pop(t, None)
 
     def _compute(self, t: float) -> Support:
         self.evaluations += 1
-        weights = np.array([t, 1 - t])
-        if self.pencil.small.shape[1] < self.k + _GUARD:
-            self.pencil.refine([weights], self.k)
-        values, vectors = self._top_pairs(weights)
-        if not self._accurate(weights, values, vectors):
-            self.pencil.refine([weights], self.k)
-            values, vectors = self._top_pairs(weights)
-        support = self._from_spectrum(t, values, vectors, self.pencil.small)
+        if self.basis.size == 0:
+            self.basis.solve(t, self.k, _COARSE if self.coarse else self.tol)
+        values, vectors = self.basis.pairs(t, self.k)
+        rough = not self.basis.accurate(t, self.k, self.tol, values, vectors)
+        if rough and not self._scouting:
+            if not (self.coarse and self.basis.accurate(t, self.k, _COARSE, values, vectors)):
+                self.basis.solve(t, self.k, _COARSE if self.coarse else self.tol)
+                values, vectors = self.basis.pairs(t, self.k)
+            rough = self.coarse and not self.basis.accurate(t, self.k, self.tol, values, vectors)
+        if rough:
+            self._rough.add(t)
+        support = self._from_spectrum(t, values, vectors, self.basis.small)
+        self._pairs[t] = (values, vectors)
         return Support(t, support.left, support.right, None)
 
-    def _top_pairs(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the leading Ritz pairs (ascending), enough of them to see whether the k-th is tied."""
-        A = self.pencil.combine(weights)
-        q = len(A)
-        count = min(self.k + _GUARD, q)
-        return eigh(A, subset_by_index=(q - count, q - 1), check_finite=False)
+    def scout(self, t: float, search: Callable[[float], float]) -> float:
+        """Search in the basis as it is, extend it at what was found, and repeat until it is good enough there.
 
-    def _accurate(self, weights: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> bool:
-        """Whether the residuals of the leading pairs are small enough, from small matrices only."""
-        sizes = np.sum(vectors * (self._square(weights) @ vectors), axis=0) - values**2
-        scale = max(abs(float(values[-1])), abs(float(values[0]))) ** 2
-        allowed = np.full(len(values), self.pencil.tol**2)
-        allowed[: len(values) - self.k] = max(self.pencil.tol, 1e-3) ** 2
-        return bool(np.all(sizes <= (allowed + 1e-14) * scale))
+        So the large matrices are not asked about weights that the search only passes.
 
-    def _square(self, weights: np.ndarray) -> np.ndarray:
-        """Return (M_t Q)'(M_t Q)."""
-        gram, (w0, w1) = self._gram(), weights
-        return w0 * w0 * gram[0, 0] + w0 * w1 * (gram[0, 1] + gram[1, 0]) + w1 * w1 * gram[1, 1]
-
-    def _gram(self) -> np.ndarray:
-        """Return (M_g Q)'(M_h Q), shape (2, 2, q, q), extended by what the basis gained since the last call."""
-        products = self.pencil.products
-        old, q = self._grams.shape[2], products.shape[1]
-        if q > old:
-            grams = np.empty((2, 2, q, q))
-            grams[:, :, :old, :old] = self._grams
-            for g in range(2):
-                for h in range(2):
-                    new = products[g] @ products[h, old:].T
-                    grams[g, h, :, old:] = new
-                    grams[h, g, old:, :] = new.T
-            self._grams = grams
-        return self._grams
+        Parameters
+        ----------
+        t : float
+            Weight to start from.
+        search : callable
+            Takes a weight to start from, returns the weight found.
+        """
+        kept = set(self._rough)
+        self.coarse = self._scouting = True
+        for attempt in range(_SCOUTS):
+            t = search(t)
+            found = t in self._rough
+            for rough in self._rough - kept | ({t} if found else set()):
+                self._forget(rough)
+            if not found:
+                break
+            self.basis.solve(t, self.k, self.tol if attempt or kept else max(self.tol, _COARSE**2))
+        self.coarse = self._scouting = False
+        return t
 
     def _point(self, t: float, V: np.ndarray) -> SupportPoint:
-        s0, s1 = (self.traces[b] - float(np.vdot(V, self.pencil.small[b] @ V)) for b in range(2))
-        lifted = self.pencil.lift(V)
+        s0, s1 = self.errors(V)
+        return SupportPoint(t, s0, s1, V, self.basis)
+
+    def errors(self, V: np.ndarray) -> tuple[float, float]:
+        """Return (s_0, s_1) of a plane in working coordinates; tiny ones from residuals, without cancellation."""
+        q = len(V)
+        M0, M1 = self.basis.small[:, :q, :q]
+        s0 = self.traces[0] - float(np.vdot(V, M0 @ V))
+        s1 = self.traces[1] - float(np.vdot(V, M1 @ V))
         if s0 < RESIDUAL_BELOW * self.traces[0] or s1 < RESIDUAL_BELOW * self.traces[1]:
-            s0, s1 = self.errors(lifted)
-        return SupportPoint(t, s0, s1, lifted)
+            return super().errors(self.basis.lift(V))
+        return s0, s1
 
     def deficits(self, supports: list[Support]) -> np.ndarray | None:
         """Return proven bounds; what was proved with a smaller basis stays true and is kept."""
         result = np.empty(len(supports))
         for i, support in enumerate(supports):
-            weights = np.array([support.t, 1 - support.t])
-            if support.t not in self._least:
-                self._least[support.t] = float(weights @ self.traces) - self._top_sum_bound(weights)
+            t = support.t
+            if t not in self._least:
+                top = self.basis.top_sum_bound(t, self.k, *self._pairs[t], tight=t not in self._rough)
+                self._least[t] = t * self.traces[0] + (1 - t) * self.traces[1] - top
             ends = (support.left, support.right)
-            result[i] = max(weights[0] * point.s0 + weights[1] * point.s1 for point in ends) - self._least[support.t]
+            result[i] = max(t * point.s0 + (1 - t) * point.s1 for point in ends) - self._least[t]
         return np.maximum(result, 0.0)
-
-    def _top_sum_bound(self, weights: np.ndarray) -> float:
-        """Return a proven upper bound on the sum of the k largest eigenvalues of M_t."""
-        small, gram = self.pencil.small, self._gram()
-        if self._norms is None:
-            flat = self.moments.reshape(2, -1)
-            self._norms = flat @ flat.T
-        tail = self._norms - 2 * np.trace(gram, axis1=2, axis2=3) + np.tensordot(small, small, axes=((1, 2), (1, 2)))
-        A = self.pencil.combine(weights)
-        theta = float(self._top_pairs(weights)[0][-self.k])
-        # The Frobenius norm of C is free; its largest eigenvalue is computed only where that is too coarse.
-        outside = np.sqrt(max(float(weights @ tail @ weights), 0.0))
-        if outside > 0.8 * theta:
-            tails = self._tail_norms()
-            outside = min(outside, sum(max(w, 0.0) * c for w, c in zip(weights, tails, strict=True)))
-        if outside >= 0.98 * theta:
-            whole = np.tensordot(weights, self.moments, axes=1)
-            return float(eigh(whole, eigvals_only=True, subset_by_index=(self.p - self.k, self.p - 1)).sum())
-        square = self._square(weights) - A @ A
-        q = len(A)
-        majorant = eigh(
-            A + (square + square.T) * (0.5 / (theta - outside)), eigvals_only=True, subset_by_index=(q - self.k, q - 1)
-        )
-        return float(np.maximum(majorant, theta).sum())
-
-    def _tail_norms(self) -> tuple[float, float]:
-        """Return the largest eigenvalue of each M_b outside the basis (valid for every larger basis too)."""
-        if self._tails is None:
-            Q = self.pencil.lift(np.eye(self.pencil.small.shape[1]))
-            tails = []
-            for b in range(2):
-                MQ = self.pencil.products[b].T
-                half = MQ - 0.5 * Q @ self.pencil.small[b]
-                outside = self.moments[b] - half @ Q.T - Q @ half.T
-                last = self.p - 1
-                tails.append(max(float(eigh(outside, eigvals_only=True, subset_by_index=(last, last))[0]), 0.0))
-            self._tails = (tails[0], tails[1])
-        return self._tails
 
 
 def _root(M: np.ndarray) -> np.ndarray:

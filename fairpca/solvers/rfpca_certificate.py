@@ -8,6 +8,7 @@ their minimum over the triangle at a vertex, which bounds F = max(J_0, J_1) from
 
 The weights t = 0 and t = 1 must be among the breakpoints: then q stays in the positive quadrant, where the J are
 defined and concave.  Without them the bound is wrong.
+Where only a proven support line is known and no point on it, a polygon takes the place of the triangles.
 On a (nearly) flat piece, F along the chord is known exactly from its ends and one zero of J_0 - J_1, and the
 triangle's thickness is charged at its worst.
 """
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import hypot, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,6 +32,7 @@ from fairpca.solvers.rfpca_objective import TwoGroupObjective
 __all__ = ["Certificate", "certify", "equalised", "lower_bound", "search_interval"]
 
 _UNIT = float(np.finfo(float).eps)
+_SMALL = 1e-11  # miss of a support value, relative to the traces, up to which the point itself is used
 
 
 def search_interval(objective: TwoGroupObjective) -> tuple[float, float]:
@@ -168,19 +171,90 @@ def _known_supports(boundary: Boundary, objective: TwoGroupObjective) -> list[Su
 def lower_bound(boundary: Boundary, objective: TwoGroupObjective) -> float:
     """Return the lower bound that the support points known so far prove (Theorem C of the book's `exact` chapter).
 
-    Support points that miss their support value are allowed: with rho the largest miss, K moved by rho (1, 1) and
-    joined with the points has them as exact support points, and J grows by at most a known amount on the way there.
+    Support points that miss their support value a little are allowed: with rho the largest miss, K moved by
+    rho (1, 1) and joined with the points has them as exact support points, and J grows by at most a known amount on
+    the way there. Of those that miss it by more only the proven tangent is used, not the point; the triangle between
+    the neighbours then becomes a polygon with a vertex more.
     """
     supports = _known_supports(boundary, objective)
     floor = _floor(boundary)
     deficits = boundary.deficits(supports)
-    rho = 0.0 if deficits is None else float(deficits.max())
+    if deficits is None:
+        return min(_bound_cell(objective, a, b, floor, np.inf)[0] for a, b in _cells_between(supports))
+    exact = deficits <= max(_SMALL * sum(boundary.traces), float(deficits.min()))
+    rho = float(deficits[exact].max())
+    reach = [max(s.t * e.s0 + (1 - s.t) * e.s1 for e in (s.left, s.right)) for s in supports]
+    tangents = [_Line(s.t, value - float(miss)) for s, value, miss in zip(supports, reach, deficits, strict=True)]
+    floor = (_least(tangents, 1.0), _least(tangents, 0.0))
     if rho > 0:
         supports = _reassigned(supports)
-    bound = min(_bound_cell(objective, a, b, floor, np.inf)[0] for a, b in _cells_between(supports))
+    bound = np.inf
+    known: list[Support] = []  # the last support whose point counts, and the tangents since
+    between: list[_Line] = []
+    for support, tangent, counts in zip(supports, tangents, exact, strict=True):
+        if not counts:
+            between.append(tangent)
+            continue
+        if between or not known:
+            bound = min(bound, _polygon_bound(objective, known[-1] if known else None, between, support, floor))
+        else:
+            bound = min(bound, _bound_cell(objective, known[-1].right, support.left, floor, np.inf)[0])
+        if support.tied:
+            bound = min(bound, _bound_cell(objective, support.left, support.right, floor, np.inf)[0])
+        known, between = [support], []
+    if between:
+        bound = min(bound, _polygon_bound(objective, known[-1], between, None, floor))
     if rho > 0:
         bound -= objective.increase(max(floor[0] - rho, 0.0), max(floor[1] - rho, 0.0), rho, rho)
     return bound
+
+
+class _Line(NamedTuple):
+    """The half-plane t s_0 + (1 - t) s_1 >= value, which contains K."""
+
+    t: float
+    value: float
+
+    def meet(self, other: _Line) -> tuple[float, float]:
+        """Return the intersection with another line."""
+        step = (other.value - self.value) / (other.t - self.t)  # s_0 - s_1 there
+        s1 = self.value - self.t * step
+        return s1 + step, s1
+
+
+def _least(tangents: list[_Line], t: float) -> float:
+    # A face met twice is kept under one of its two weights, which differ by rounding.
+    return max(min(tangents, key=lambda tangent: abs(tangent.t - t)).value, 0.0)
+
+
+def _polygon_bound(
+    objective: TwoGroupObjective,
+    start: Support | None,
+    between: list[_Line],
+    stop: Support | None,
+    floor: tuple[float, float],
+) -> float:
+    """Return the bound for the arc between two support points with proven tangents, but no points, between them.
+
+    Without a support at one end, that end is an end of the search interval: outwards along the last tangent both J
+    are non-decreasing, so its last vertex stands for all of it.
+    """
+    ends = [None if s is None else s.right if s is start else s.left for s in (start, stop)]
+    lines = [_Line(e.t, e.t * e.s0 + (1 - e.t) * e.s1) if e is not None else None for e in ends]
+    chain: list[_Line] = []
+    for line in [lines[0], *between, lines[1]]:
+        if line is None:
+            continue
+        while len(chain) > 1:  # a tangent that the two beside it make redundant
+            s0, s1 = chain[-2].meet(line)
+            if chain[-1].t * s0 + (1 - chain[-1].t) * s1 < chain[-1].value:
+                break
+            chain.pop()
+        chain.append(line)
+    vertices = [(e.s0, e.s1) for e in ends if e is not None]
+    vertices += [line.meet(other) for line, other in pairwise(chain)]
+    vertices = [(max(s0, floor[0]), max(s1, floor[1])) for s0, s1 in vertices]
+    return _mixture_bound([objective.values(*vertex) for vertex in vertices])
 
 
 def _reassigned(supports: list[Support]) -> list[Support]:
@@ -194,7 +268,7 @@ def _reassigned(supports: list[Support]) -> list[Support]:
         own = s.t * s.left.s0 + (1 - s.t) * s.left.s1
         if values[best] < own:
             found = points[best]
-            point = SupportPoint(s.t, found.s0, found.s1, found.V)
+            point = SupportPoint(s.t, found.s0, found.s1, found.plane, found.basis)
             result.append(Support(s.t, point, point, None))
         else:
             result.append(s)
@@ -299,7 +373,11 @@ def certify(
 
 def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint, b: SupportPoint) -> SupportPoint:
     """Rotate from a's plane to b's to where J_0 = J_1 (inside a tied space this stays on the face)."""
-    path = geodesic(a.V, b.V)
+    one, other = a.plane, b.plane
+    rows = max(len(one), len(other))  # a basis may have grown in between
+    if len(one) != len(other):
+        one, other = (np.pad(plane, ((0, rows - len(plane)), (0, 0))) for plane in (one, other))
+    path = geodesic(one, other)
 
     def difference(u: float) -> float:
         J0, J1 = objective.values(*boundary.errors(path(u)))
@@ -307,7 +385,7 @@ def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint,
 
     if difference(0.0) * difference(1.0) < 0:
         V = orthonormal(path(brentq(difference, 0.0, 1.0, xtol=1e-15, rtol=4 * _UNIT)))
-        mixed = SupportPoint(a.t, *boundary.errors(V), V)
+        mixed = SupportPoint(a.t, *boundary.errors(V), V, a.basis)
     else:  # one end is a root up to rounding
         mixed = a
     return min((mixed, a, b), key=lambda point: objective.value(point.s0, point.s1))

@@ -8,19 +8,22 @@ t in [min(0, p_0 - lam), max(1, p_0 + lam)].  So the search is along one curve.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from fairpca.solvers._result import SolverResult, Status
 from fairpca.solvers.rfpca_boundary import Boundary, PencilBoundary, Support, SupportPoint
-from fairpca.solvers.rfpca_certificate import certify, equalised, search_interval
+from fairpca.solvers.rfpca_certificate import Certificate, certify, equalised, search_interval
 from fairpca.solvers.rfpca_objective import RobustValue, TwoGroupObjective, check_problem
 
 __all__ = ["make_boundary", "solve_exact", "solve_exact_path"]
 
 _EQUAL = 1e-13  # relative difference of J_0 and J_1 that counts as none
 _DENSE_UP_TO = 150  # features; above it a shared basis is cheaper than full eigen-decompositions
+_WHOLE_UP_TO = 1000  # features up to which a proof that fails in the basis is tried with whole decompositions
+_SCOUTED_STEPS = 8  # of a search with rough points, which need not end at a root exactly
 _UNIT = float(np.finfo(float).eps)
 
 
@@ -77,33 +80,60 @@ def solve_exact(
 
     Notes
     -----
-    Above 150 features eigenvectors are found to a relative residual of 1e-7; that error enters the objective squared
-    and the lower bound with a proven allowance.
+    Above 150 features eigenvectors come from a shared basis and have a relative residual of 1e-7.
+    That error enters the objective squared, and the lower bound with a proven allowance: a Cholesky factor or a
+    Frobenius norm bounds what is outside the basis, so the bound rests on no estimate, only on floating-point
+    arithmetic.
+    Far from the optimum less accurate eigenvectors do; of them only the proven tangent is used.
+    Up to 1000 features a proof that fails in the basis is tried with whole decompositions.
     """
     start = perf_counter()
     moments, shares, eps = check_problem(moments, shares, k, lam, eps)
+    _check_two(moments)
+    boundary = make_boundary(moments, k) if boundary is None else boundary
+    result = _solve(boundary, _objective(shares, lam, eps, robust_value), tol, max_iter, certified)
+    return replace(result, seconds=perf_counter() - start)
+
+
+def _check_two(moments: np.ndarray) -> None:
     if len(moments) != 2:
         raise ValueError(f"the exact solver is for two groups; got {len(moments)}. Use solve_mm or solve_subgradient.")
-    boundary = make_boundary(moments, k) if boundary is None else boundary
-    before = boundary.evaluations
-    objective = TwoGroupObjective(
+
+
+def _objective(shares: np.ndarray, lam: float, eps: np.ndarray, robust_value: RobustValue) -> TwoGroupObjective:
+    return TwoGroupObjective(
         (float(shares[0]), float(shares[1])), float(lam), (float(eps[0]), float(eps[1])), robust_value
     )
-    best = _local_search(boundary, objective, _starting_weight(boundary, objective), max_iter)
+
+
+def _solve(
+    boundary: Boundary, objective: TwoGroupObjective, tol: float, max_iter: int, certified: bool
+) -> SolverResult:
+    start = perf_counter()
+    before = boundary.evaluations
+    begin = _starting_weight(boundary, objective)
+    if isinstance(boundary, PencilBoundary):
+        steps = min(max_iter, _SCOUTED_STEPS)
+        begin = boundary.scout(begin, lambda t: _local_search(boundary, objective, t, steps).t)
+    best = _local_search(boundary, objective, begin, max_iter)
     value, bound = objective.value(best.s0, best.s1), float("nan")
     status: Status = "converged"
     if certified:
-        proof = certify(
-            boundary,
-            objective,
-            best,
-            tol=tol,
-            max_evaluations=max_iter,
-            polish=lambda t: _local_search(boundary, objective, t, max_iter),
-        )
-        best, value, bound = proof.best, proof.objective, proof.bound
         ground = 8 * _UNIT * objective.value(*boundary.traces)
-        if value - bound <= max(tol * value, ground):
+
+        def proved(proof: Certificate) -> bool:
+            return proof.objective - proof.bound <= max(tol * proof.objective, ground)
+
+        proof = _prove(boundary, objective, best, tol, max_iter)
+        if not proved(proof) and boundary.sharpen():
+            proof = _prove(boundary, objective, proof.best, tol, max_iter)
+        if not proved(proof) and isinstance(boundary, PencilBoundary) and boundary.p <= _WHOLE_UP_TO:
+            # Ties of many eigenvalues, or errors of zero: the basis cannot show them, whole decompositions can.
+            again = _solve(boundary.whole, objective, tol, max_iter, certified)
+            evaluations = boundary.evaluations - before + again.n_iter
+            return replace(again, n_iter=evaluations, seconds=perf_counter() - start)
+        best, value, bound = proof.best, proof.objective, proof.bound
+        if proved(proof):
             status = "optimal"
         elif boundary.evaluations - before >= max_iter:
             status = "max_iter"
@@ -121,6 +151,23 @@ def solve_exact(
             "values": np.array(objective.values(best.s0, best.s1)),
         },
     )
+
+
+def _prove(
+    boundary: Boundary, objective: TwoGroupObjective, best: SupportPoint, tol: float, max_iter: int
+) -> Certificate:
+    """Run the certificate; far from the optimum rough support points will do."""
+
+    def polish(t: float) -> SupportPoint:
+        boundary.coarse = False
+        found = _local_search(boundary, objective, t, max_iter)
+        boundary.coarse = True
+        return found
+
+    boundary.coarse = True
+    proof = certify(boundary, objective, best, tol=tol, max_evaluations=max_iter, polish=polish)
+    boundary.coarse = False
+    return proof
 
 
 def solve_exact_path(
@@ -142,30 +189,19 @@ def solve_exact_path(
     settings = list(settings)
     if not settings:
         return []
-    largest = max(settings, key=lambda setting: setting[0])
-    moments, shares, eps = check_problem(moments, shares, k, *largest)
+    moments, _, _ = check_problem(moments, shares, k, *settings[0])
+    _check_two(moments)
+    objectives = []
+    for lam, eps in settings:
+        _, shares, eps = check_problem(moments[:, :2, :2], shares, 1, lam, eps)  # the moments once, the rest for each
+        objectives.append(_objective(shares, lam, eps, robust_value))
     boundary = make_boundary(moments, k)
     if certified:  # the widest interval once, instead of two new ends for every lam
-        widest = TwoGroupObjective((float(shares[0]), float(shares[1])), float(largest[0]), (0.0, 0.0))
-        for t in search_interval(widest):
+        boundary.coarse = True
+        for t in search_interval(max(objectives, key=lambda objective: objective.lam)):
             boundary.at(t)
-    results = []
-    for lam, eps in settings:
-        results.append(
-            solve_exact(
-                moments,
-                shares,
-                k,
-                lam,
-                eps,
-                robust_value=robust_value,
-                tol=tol,
-                max_iter=max_iter,
-                certified=certified,
-                boundary=boundary,
-            )
-        )
-    return results
+        boundary.coarse = False
+    return [_solve(boundary, objective, tol, max_iter, certified) for objective in objectives]
 
 
 def _starting_weight(boundary: Boundary, objective: TwoGroupObjective) -> float:
@@ -180,8 +216,8 @@ def _starting_weight(boundary: Boundary, objective: TwoGroupObjective) -> float:
 def _known_between(boundary: Boundary, one: float, other: float) -> Support | None:
     """Return the known support nearest to `one` on the way to `other`."""
     low, high = min(one, other), max(one, other)
-    between = [t for t in boundary.supports if low < t < high]
-    return boundary.supports[min(between, key=lambda t: abs(t - one))] if between else None
+    between = [support for support in boundary.usable() if low < support.t < high]
+    return min(between, key=lambda support: abs(support.t - one)) if between else None
 
 
 def _difference(objective: TwoGroupObjective, point: SupportPoint) -> float:
