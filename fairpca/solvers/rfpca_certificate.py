@@ -19,14 +19,14 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from math import hypot, sqrt
-from typing import NamedTuple
+from math import sqrt
 
 import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._linalg import geodesic, orthonormal
 from fairpca.solvers.rfpca_boundary import SAME_TIE, Boundary, Support, SupportPoint
+from fairpca.solvers.rfpca_cells import Line, bound_cell, polygon_bound
 from fairpca.solvers.rfpca_objective import TwoGroupObjective
 
 __all__ = ["Certificate", "certify", "equalised", "lower_bound", "search_interval"]
@@ -69,78 +69,6 @@ class _Cell:
     depth: int = 0
 
 
-def _tangent_intersection(a: SupportPoint, b: SupportPoint, floor: tuple[float, float]) -> tuple[float, float]:
-    """Return q; rounding is allowed for, and cut where geometry forbids it."""
-    slack = b.t * (a.s0 - b.s0) + (1 - b.t) * (a.s1 - b.s1)
-    rounding = 4 * _UNIT * (abs(b.t) * (a.s0 + b.s0) + abs(1 - b.t) * (a.s1 + b.s1))
-    along = (max(slack, 0.0) + rounding) / (b.t - a.t)
-    along = min(along, hypot(b.s0 - a.s0, b.s1 - a.s1) / hypot(1 - a.t, a.t))
-    return max(a.s0 - (1 - a.t) * along, floor[0]), max(a.s1 + a.t * along, floor[1])
-
-
-def _mixture_bound(vertices: list[tuple[float, float]]) -> float:
-    """Return max over mu of the least mu J_0 + (1 - mu) J_1 over the vertices' (J_0, J_1)."""
-    best = max(min(J[0] for J in vertices), min(J[1] for J in vertices))
-    count = len(vertices)
-    for i in range(count):
-        Di = vertices[i][0] - vertices[i][1]
-        for j in range(i):
-            Dj = vertices[j][0] - vertices[j][1]
-            if Di != Dj:
-                mu = (vertices[j][1] - vertices[i][1]) / (Di - Dj)
-                if 0 < mu < 1:
-                    best = max(best, min(mu * J[0] + (1 - mu) * J[1] for J in vertices))
-    return best
-
-
-def _chord_zero(objective: TwoGroupObjective, a: SupportPoint, b: SupportPoint) -> tuple[float, float]:
-    """Return a point of the chord where J_0 = J_1, given that the sign changes between its ends."""
-    low, high = 0.0, 1.0
-    d0, d1 = b.s0 - a.s0, b.s1 - a.s1
-    J = objective.values(a.s0, a.s1)
-    positive = J[0] > J[1]
-    for _ in range(60):
-        u = 0.5 * (low + high)
-        J = objective.values(a.s0 + u * d0, a.s1 + u * d1)
-        if (J[0] > J[1]) == positive:
-            low = u
-        else:
-            high = u
-    return a.s0 + low * d0, a.s1 + low * d1
-
-
-def _bound_cell(
-    objective: TwoGroupObjective, a: SupportPoint, b: SupportPoint, floor: tuple[float, float], needed: float
-) -> tuple[float, tuple[float, float] | None]:
-    """Return the cell's lower bound and, where the chord decides it, the chord's best inner point."""
-    Ja, Jb = objective.values(a.s0, a.s1), objective.values(b.s0, b.s1)
-    face = a.t == b.t
-    if not face:
-        q = _tangent_intersection(a, b, floor)
-        bound = _mixture_bound([Ja, Jb, objective.values(*q)])
-        if bound >= needed:
-            return bound, None
-    Fa, Fb = max(Ja), max(Jb)
-    changes = (Ja[0] - Ja[1]) * (Jb[0] - Jb[1]) < 0
-    if not changes and not face:
-        return bound, None
-    zero = _chord_zero(objective, a, b) if changes else None
-    Fz = objective.value(*zero) if zero is not None else min(Fa, Fb)
-    chord = min(Fa, Fb, Fz)
-    inner = zero if Fz < min(Fa, Fb) else None
-    if face:
-        return chord, inner
-    # Distance of q from the chord: every point of the triangle is at most that far from a point of the chord.
-    d0, d1 = b.s0 - a.s0, b.s1 - a.s1
-    length = d0 * d0 + d1 * d1
-    u = min(max(((q[0] - a.s0) * d0 + (q[1] - a.s1) * d1) / length, 0.0), 1.0) if length > 0 else 0.0
-    away0, away1 = abs(a.s0 + u * d0 - q[0]), abs(a.s1 + u * d1 - q[1])
-    thickness = objective.increase(min(a.s0, b.s0, q[0]), min(a.s1, b.s1, q[1]), away0, away1)
-    if chord - thickness > bound:
-        return chord - thickness, inner
-    return bound, None
-
-
 def _cells_between(supports: list[Support]) -> list[tuple[SupportPoint, SupportPoint]]:
     pairs = [(s.left, s.right) for s in supports if s.tied]
     pairs += [(one.right, other.left) for one, other in pairwise(supports)]
@@ -180,81 +108,38 @@ def lower_bound(boundary: Boundary, objective: TwoGroupObjective) -> float:
     floor = _floor(boundary)
     deficits = boundary.deficits(supports)
     if deficits is None:
-        return min(_bound_cell(objective, a, b, floor, np.inf)[0] for a, b in _cells_between(supports))
+        return min(bound_cell(objective, a, b, floor, np.inf)[0] for a, b in _cells_between(supports))
     exact = deficits <= max(_SMALL * sum(boundary.traces), float(deficits.min()))
     rho = float(deficits[exact].max())
     reach = [max(s.t * e.s0 + (1 - s.t) * e.s1 for e in (s.left, s.right)) for s in supports]
-    tangents = [_Line(s.t, value - float(miss)) for s, value, miss in zip(supports, reach, deficits, strict=True)]
+    tangents = [Line(s.t, value - float(miss)) for s, value, miss in zip(supports, reach, deficits, strict=True)]
     floor = (_least(tangents, 1.0), _least(tangents, 0.0))
     if rho > 0:
         supports = _reassigned(supports)
     bound = np.inf
     known: list[Support] = []  # the last support whose point counts, and the tangents since
-    between: list[_Line] = []
+    between: list[Line] = []
     for support, tangent, counts in zip(supports, tangents, exact, strict=True):
         if not counts:
             between.append(tangent)
             continue
         if between or not known:
-            bound = min(bound, _polygon_bound(objective, known[-1] if known else None, between, support, floor))
+            bound = min(bound, polygon_bound(objective, known[-1] if known else None, between, support, floor))
         else:
-            bound = min(bound, _bound_cell(objective, known[-1].right, support.left, floor, np.inf)[0])
+            bound = min(bound, bound_cell(objective, known[-1].right, support.left, floor, np.inf)[0])
         if support.tied:
-            bound = min(bound, _bound_cell(objective, support.left, support.right, floor, np.inf)[0])
+            bound = min(bound, bound_cell(objective, support.left, support.right, floor, np.inf)[0])
         known, between = [support], []
     if between:
-        bound = min(bound, _polygon_bound(objective, known[-1], between, None, floor))
+        bound = min(bound, polygon_bound(objective, known[-1], between, None, floor))
     if rho > 0:
         bound -= objective.increase(max(floor[0] - rho, 0.0), max(floor[1] - rho, 0.0), rho, rho)
     return bound
 
 
-class _Line(NamedTuple):
-    """The half-plane t s_0 + (1 - t) s_1 >= value, which contains K."""
-
-    t: float
-    value: float
-
-    def meet(self, other: _Line) -> tuple[float, float]:
-        """Return the intersection with another line."""
-        step = (other.value - self.value) / (other.t - self.t)  # s_0 - s_1 there
-        s1 = self.value - self.t * step
-        return s1 + step, s1
-
-
-def _least(tangents: list[_Line], t: float) -> float:
+def _least(tangents: list[Line], t: float) -> float:
     # A face met twice is kept under one of its two weights, which differ by rounding.
     return max(min(tangents, key=lambda tangent: abs(tangent.t - t)).value, 0.0)
-
-
-def _polygon_bound(
-    objective: TwoGroupObjective,
-    start: Support | None,
-    between: list[_Line],
-    stop: Support | None,
-    floor: tuple[float, float],
-) -> float:
-    """Return the bound for the arc between two support points with proven tangents, but no points, between them.
-
-    Without a support at one end, that end is an end of the search interval: outwards along the last tangent both J
-    are non-decreasing, so its last vertex stands for all of it.
-    """
-    ends = [None if s is None else s.right if s is start else s.left for s in (start, stop)]
-    lines = [_Line(e.t, e.t * e.s0 + (1 - e.t) * e.s1) if e is not None else None for e in ends]
-    chain: list[_Line] = []
-    for line in [lines[0], *between, lines[1]]:
-        if line is None:
-            continue
-        while len(chain) > 1:  # a tangent that the two beside it make redundant
-            s0, s1 = chain[-2].meet(line)
-            if chain[-1].t * s0 + (1 - chain[-1].t) * s1 < chain[-1].value:
-                break
-            chain.pop()
-        chain.append(line)
-    vertices = [(e.s0, e.s1) for e in ends if e is not None]
-    vertices += [line.meet(other) for line, other in pairwise(chain)]
-    vertices = [(max(s0, floor[0]), max(s1, floor[1])) for s0, s1 in vertices]
-    return _mixture_bound([objective.values(*vertex) for vertex in vertices])
 
 
 def _reassigned(supports: list[Support]) -> list[Support]:
@@ -330,7 +215,7 @@ def certify(
     def push(heap: list[tuple[float, int, _Cell]], a: SupportPoint, b: SupportPoint, depth: int) -> None:
         nonlocal counter
         counter += 1
-        bound, zero = _bound_cell(objective, a, b, floor, least)
+        bound, zero = bound_cell(objective, a, b, floor, least)
         heapq.heappush(heap, (bound, counter, _Cell(a, b, bound, zero, depth)))
 
     heap = build()
