@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairpca.experiments.runner import Cell, Profile, register
 
-__all__ = ["Verdict", "as_records", "judge", "register_claims", "verdict"]
+__all__ = ["Verdict", "as_records", "decide", "judge", "register_claims", "verdict"]
 
 
 class Verdict(NamedTuple):
@@ -50,6 +50,11 @@ def judge(id: str, ours: str, *parts: bool, reason: str = "", note: str = "") ->
     """
     outcome = verdict(*map(bool, parts))
     return Verdict(id, ours, outcome, " ".join(filter(None, ("" if outcome == "holds" else reason, note))))
+
+
+def decide(id: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
+    """Judge a statement by one condition; `otherwise` is the verdict, computed like `good`, where it is not true."""
+    return Verdict(id, ours, "holds" if good else otherwise, "" if good else reason)
 
 
 def as_records(*groups: Iterable[Verdict]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from fairpca import published
 from fairpca.datasets import load
-from fairpca.experiments.runner import Cell, load_results, register, stored_names
+from fairpca.experiments._verdicts import Verdict, as_records, decide, register_claims
+from fairpca.experiments.runner import load_results, stored_names
 from fairpca.experiments.vu2022._protocol import Rows, fit_rfpca_printed, run_split, split_rows, standardise
 from fairpca.experiments.vu2022.dimensions import FIGURES
 from fairpca.experiments.vu2022.tables import FACES, K
@@ -21,12 +22,7 @@ from fairpca.solvers.rfpca_subgradient import pca_start, solve_subgradient
 
 __all__ = ["run_claims"]
 
-Verdict = tuple[str, str, str, str]
 _SLACK = 1e-6
-
-
-def _judge(name: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
-    return name, ours, "holds" if good else otherwise, "" if good else reason
 
 
 def _figure_1() -> Iterator[Verdict]:
@@ -42,14 +38,14 @@ def _figure_1() -> Iterator[Verdict]:
     way = "rising" if rises else "not always rising"
     ours = f"{start:.2f} to {end:.2f} degrees, {way}; PCA {pca:.2f}, FairPCA {fair:.2f}"
     reason = "The sweep does not lead from one direction to the other." if rises else "The angle does not rise."
-    yield _judge("fig1-spectrum", rises and abs(start - pca) < 1 and near, ours, reason)
+    yield decide("fig1-spectrum", rises and abs(start - pca) < 1 and near, ours, reason)
     reason = "The directions differ."
-    yield _judge("fig1-no-penalty", abs(start - pca) < 1e-6, f"{start:.4f} against {pca:.4f} degrees", reason)
+    yield decide("fig1-no-penalty", abs(start - pca) < 1e-6, f"{start:.4f} against {pca:.4f} degrees", reason)
     reason = "RFPCA equalises the groups' errors, Samadi et al. their losses: " + (
         "close directions here, not the same." if near else "other directions."
     )
     ours = f"{end:.2f} against {fair:.2f} degrees"
-    yield _judge("fig1-heavy-penalty", abs(end - fair) < 1e-3, ours, reason, "holds in part" if near else "fails")
+    yield decide("fig1-heavy-penalty", abs(end - fair) < 1e-3, ours, reason, "holds in part" if near else "fails")
 
 
 def _dominated(rows: Any, by: Any) -> int:
@@ -85,7 +81,7 @@ def _trade_offs() -> Iterator[Verdict]:
             reasons += ["Some of RFPCA's points are dominated."] if lost else []
         else:  # the others are dominated as methods: each of their points is, by some point of RFPCA
             good = not left
-        yield _judge(name, good, ours, " ".join(reasons), "holds in part" if some else "fails")
+        yield decide(name, good, ours, " ".join(reasons), "holds in part" if some else "fails")
 
 
 def _dimensions() -> Iterator[Verdict]:
@@ -100,7 +96,7 @@ def _dimensions() -> Iterator[Verdict]:
         ours = f"smallest gap at {wins} of {len(gap)} k; not above PCA's at {below}"
         name = "fig3-smaller-gap" if number == 3 else f"fig{number}-groups"
         reason = "At the other numbers of components another method has the smaller gap."
-        yield _judge(name, wins == len(gap), ours, reason, "holds in part" if 2 * wins >= len(gap) else "fails")
+        yield decide(name, wins == len(gap), ours, reason, "holds in part" if 2 * wins >= len(gap) else "fails")
 
 
 def _radius() -> Iterator[Verdict]:
@@ -123,7 +119,7 @@ def _radius() -> Iterator[Verdict]:
         clear = [good for good, _ in found]
         text = "; ".join(values for _, values in found)
         reason = "Not in every reading of the fixed radius is the difference above two standard errors."
-        yield _judge(name, all(clear), text, reason, "holds in part" if any(clear) else "fails")
+        yield decide(name, all(clear), text, reason, "holds in part" if any(clear) else "fails")
 
 
 def _wide(table: Any, exhibit: str, protocol: str, metric: str) -> Any:
@@ -148,7 +144,7 @@ def _count(name: str, ours: Any, paper: Any, stated: int) -> Verdict:
     text = f"{wins} of {len(ours)} without the faces; the printed numbers themselves: {total} of {len(paper)}"
     reasons = [f"The printed numbers have another count than the text's {stated}."] if total != stated else []
     reasons += [f"Ours differ from the printed {expected} on these data sets."] if wins != expected else []
-    return _judge(name, not reasons, text, " ".join(reasons), "holds in part" if abs(wins - stated) <= 2 else "fails")
+    return decide(name, not reasons, text, " ".join(reasons), "holds in part" if abs(wins - stated) <= 2 else "fails")
 
 
 def _printed(exhibit: str) -> Any:
@@ -178,7 +174,7 @@ def _tables() -> Iterator[Verdict]:
         f"{largest[0]:.0f} %) and on {far[1]} in the error ({largest[1]:.0f} %)"
     )
     near = "holds in part" if (excess <= 0.1).any(axis=None) else "fails"
-    yield _judge(
+    yield decide(
         "text-small-gaps", not far.any(), text, "On these sets the best method is more than a tenth lower.", near
     )
 
@@ -197,7 +193,7 @@ def _tables() -> Iterator[Verdict]:
         text = f"{ours} of {sets}; the printed numbers themselves: {theirs}"
         also = "in the printed table neither" if theirs < sets else "in the printed table it is so"
         near = "holds in part" if 2 * ours >= sets else "fails"
-        yield _judge(name, ours == sets, text, f"Not so on {sets - ours} of our sets; {also} on every set.", near)
+        yield decide(name, ours == sets, text, f"Not so on {sets - ours} of our sets; {also} on every set.", near)
 
 
 def _table_4() -> Any:
@@ -217,7 +213,7 @@ def _protocol() -> Iterator[Verdict]:
     faces = counts.loc[FACES]
     sizes = (faces["n_group_0"], faces["n_group_1"], faces["n_features"])
     text = f"{sizes[0]} and {sizes[1]} images of {sizes[2]} pixels, drawn and resized here by the text's rule"
-    yield _judge("lfw-size", sizes == (2000, 2000, 24 * 24), text, "Other sizes.")
+    yield decide("lfw-size", sizes == (2000, 2000, 24 * 24), text, "Other sizes.")
 
     printed: Any = published.load("vu2022", "table2").pivot_table(index="dataset", columns="metric", values="value")
     large = counts[counts["n_large_sd"] > 0]
@@ -227,7 +223,7 @@ def _protocol() -> Iterator[Verdict]:
         f"the printed d counts them in {counted}"
     )
     reason = "The columns are in the files and in the printed dimensions."
-    yield _judge("protocol-features", counted == 0, text, reason, "fails" if counted == len(large) else "holds in part")
+    yield decide("protocol-features", counted == 0, text, reason, "fails" if counted == len(large) else "holds in part")
 
 
 def _splits() -> Iterator[Verdict]:
@@ -249,7 +245,7 @@ def _splits() -> Iterator[Verdict]:
     )
     # Each group's share is rounded down, so up to two rows are missing.
     good = seeds == different == {10} and 0.3 - 2 / counts["n_samples"].min() <= min(shares) and max(shares) <= 0.3
-    yield _judge("protocol-splits", good, text, "Another number of splits, or another share.")
+    yield decide("protocol-splits", good, text, "Another number of splits, or another share.")
 
 
 def _restarts() -> Iterator[Verdict]:
@@ -286,7 +282,7 @@ def _restarts() -> Iterator[Verdict]:
     )
     reason = f"{starts - plain} random starts and {plain} from ordinary PCA."
     near = "holds in part" if (starts - plain, steps) == (20, 1000) else "fails"
-    yield _judge("protocol-restarts", (starts, plain, steps) == (20, 0, 1000), text, reason, near)
+    yield decide("protocol-restarts", (starts, plain, steps) == (20, 0, 1000), text, reason, near)
 
 
 _PARTS = {
@@ -303,18 +299,11 @@ _CALLS = (_splits, _restarts)
 
 def run_claims(*, method: str) -> list[dict[str, Any]]:
     """Judge every statement on figures and tables whose results are stored."""
-    names = ("id", "ours", "verdict", "reason")
     available = set(stored_names())
     parts = [judge() for source, judge in _PARTS.items() if source in available]
     if {"vu2022/tables", "vu2022/table2"} <= available:
         parts += [judge() for judge in _CALLS]
-    return [dict(zip(names, verdict, strict=True)) for part in parts for verdict in part]
+    return as_records(*parts)
 
 
-register(
-    "vu2022/claims",
-    cells=lambda profile: [Cell(method="claims")],
-    run_cell=run_claims,
-    tabulate=lambda cells: cells[["id", "ours", "verdict", "reason"]].fillna("").reset_index(drop=True),
-    title="Verdicts on the statements about figures and tables",
-)
+register_claims("vu2022/claims", run_claims, "Verdicts on the statements about figures and tables")

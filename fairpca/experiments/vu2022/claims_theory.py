@@ -11,7 +11,7 @@ import pandas as pd
 from fairpca import FPCA, MinMaxFairPCA
 from fairpca._linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.datasets import load, where
-from fairpca.experiments.runner import Cell, register
+from fairpca.experiments._verdicts import Verdict, as_records, decide, register_claims
 from fairpca.experiments.vu2022._protocol import RFPCA_GRID, standardise
 from fairpca.experiments.vu2022._theory import (
     convergence,
@@ -26,12 +26,7 @@ from fairpca.solvers.rfpca_exact import solve_exact
 
 __all__ = ["run_claims"]
 
-Verdict = tuple[str, str, str, str]
 _PENALTIES = sorted({setting["lam"] for setting in RFPCA_GRID} - {0.0})  # the paper's grid without zero
-
-
-def _judge(name: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
-    return name, ours, "holds" if good else otherwise, "" if good else reason
 
 
 def _start(rng: np.random.Generator, problem: ComplementObjective) -> np.ndarray:
@@ -52,13 +47,13 @@ def _existence(rng: np.random.Generator) -> Iterator[Verdict]:
         if fair_projection_exists(scale * np.eye(d) + full, scale * np.eye(d), k):
             V = fair_projection(scale * np.eye(d) + full, scale * np.eye(d), k)
             exceeding += np.linalg.matrix_rank(full) > k and abs(np.trace(full) - np.sum(V * (full @ V))) < 1e-10
-    yield _judge(
+    yield decide(
         "prop2.2-if",
         low_rank == trials,
         f"the null vectors of the difference give equal errors in {low_rank} of {trials} cases of rank at most k",
         "In the other cases they do not.",
     )
-    yield _judge(
+    yield decide(
         "prop2.2-only-if",
         exceeding == 0,
         f"a projection with equal errors was constructed in {exceeding} of {trials} cases of rank above k",
@@ -99,11 +94,11 @@ def _suprema(rng: np.random.Generator) -> Iterator[Verdict]:
             )
             both.append(abs(supremum - formula) / formula)
     text = f"formula and semidefinite program differ by at most {max(both):.0e} in {len(both)} instances"
-    yield _judge("thm3.2-reformulation", max(both) < 1e-5, text, "In some instance they differ by more.")
+    yield decide("thm3.2-reformulation", max(both) < 1e-5, text, "In some instance they differ by more.")
     text = (
         f"formula and semidefinite program differ by at most {max(one):.0e} in {len(one)} instances of the three cases"
     )
-    yield _judge("prop3.3-supremum", max(one) < 1e-5, text, "In some instance they differ by more.")
+    yield decide("prop3.3-supremum", max(one) < 1e-5, text, "In some instance they differ by more.")
 
 
 def _recovery() -> Iterator[Verdict]:
@@ -116,7 +111,7 @@ def _recovery() -> Iterator[Verdict]:
     losses = MinMaxFairPCA(k).fit(X, sensitive_features=data.group_code)
     sines = [subspace_distance(plain, model.components_.T) for model in (losses, mean_only)]
     recovered = [sine < 1e-6 for sine in sines]
-    yield _judge(
+    yield decide(
         "rem3.4-others",
         not any(recovered),
         "German Credit, sine of the angle to PCA: "
@@ -160,7 +155,7 @@ def _subgradient(rng: np.random.Generator) -> Iterator[Verdict]:
         f"{len(pieces)} instances ({active[0]} and {active[1]} with F_0 and F_1 active): differences along tangents "
         f"agree to {max(pieces):.0e} of the Lipschitz constant"
     )
-    yield _judge("lemma4.1-subgradient", good, text, "In some instance the formula is off.")
+    yield decide("lemma4.1-subgradient", good, text, "In some instance the formula is off.")
 
 
 def _chord_is_below(problem: ComplementObjective) -> bool:
@@ -187,7 +182,7 @@ def _convexity(rng: np.random.Generator) -> Iterator[Verdict]:
         found["the smaller share" if lam is None else f"{lam:g}"] = sum(_chord_is_below(p) for p in problems)
     text = "instances with a chord below F, by penalty: " + ", ".join(f"{k}: {v} of {trials}" for k, v in found.items())
     small = found["the smaller share"]
-    yield _judge(
+    yield decide(
         "sec4.1-convex",
         not any(found.values()),
         text,
@@ -213,7 +208,7 @@ def _lipschitz(rng: np.random.Generator) -> Iterator[Verdict]:
         repaired.append(rise / (problem.lipschitz * np.linalg.norm(A - B)))
     steepest = ", ".join(f"{name}: {ratio:.2f}" for name, ratio in ratios.items())
     broken = [name for name, ratio in ratios.items() if ratio > 1 + 1e-6]
-    yield _judge(
+    yield decide(
         "lemma4.2-lipschitz",
         not broken,
         f"steepest secant found over the printed constant, by penalty: {steepest}; "
@@ -246,7 +241,7 @@ def _rate(rng: np.random.Generator) -> Iterator[Verdict]:
     best = own.pivot_table(index=["instance", "start"], columns="steps", values="measure")
     exponents = np.log(best[_LENGTHS[-1]] / best[_LENGTHS[0]]) / np.log((_LENGTHS[-1] + 1) / (_LENGTHS[0] + 1))
     violated = int((share[table["constant"] == "printed"] > 1).sum())
-    yield _judge(
+    yield decide(
         "thm4.3-rate",
         violated == 0,
         f"{len(own)} runs ({len(runs)} instances, 3 starts, {', '.join(map(str, _LENGTHS))} steps): smallest gap at "
@@ -267,7 +262,7 @@ def _rate(rng: np.random.Generator) -> Iterator[Verdict]:
         point = problem.proximal_points(U[None], 1 / (4 * problem.lipschitz))
         kinks.append((float(np.linalg.norm(problem.subgradient(U))), float(point.measure[0])))
     exceeded = sum(norm > 10 * measure + 1e-6 for norm, measure in kinks)
-    yield _judge(
+    yield decide(
         "sec4.4-gap",
         own["excess"].max() == 0 and exceeded == 0,
         f"violated at {100 * own['excess'].mean():.0f} % of the iterates looked at and at {exceeded} of {len(kinks)} "
@@ -300,7 +295,7 @@ def _polar(rng: np.random.Generator) -> Iterator[Verdict]:
         f"{max(first_order):.0e}; iterated 100 times, floating point loses {drift:.0e}"
     )
     good = bool(max(orthonormality) < 1e-12 and max(first_order) < 1e-4)
-    yield _judge("eq8-polar", good, text, "It is not orthonormal, or not of first order.")
+    yield decide("eq8-polar", good, text, "It is not orthonormal, or not of first order.")
 
 
 def _formula_8(U: np.ndarray, tangent: np.ndarray) -> np.ndarray:
@@ -314,7 +309,7 @@ def _faces() -> Iterator[Verdict]:
     data = load("lfw_24x24", random_state=0)
     X = data.X - data.X.mean(axis=0)
     model = FPCA(3, constraints="mean", variant="vu2022_code", delta=0.0).fit(X, sensitive_features=data.group_code)
-    yield _judge(
+    yield decide(
         "cfpca-lfw",
         model.result_.status != "optimal",
         f"CFPCA-Mean on 576 features: {model.result_.status}, relative gap {model.result_.relative_gap:.0e}",
@@ -324,18 +319,11 @@ def _faces() -> Iterator[Verdict]:
 
 def run_claims(*, method: str) -> list[dict[str, Any]]:
     """Judge the statements; a reason stands where the verdict is not "holds"."""
-    names = ("id", "ours", "verdict", "reason")
     judges = (_existence, _suprema, _subgradient, _convexity, _lipschitz, _rate, _polar)
     # A stream for each, so that a change of one leaves the others alone.
     parts = [judge(np.random.default_rng([2022, number])) for number, judge in enumerate(judges)]
     parts += [_recovery(), _faces()]
-    return [dict(zip(names, verdict, strict=True)) for part in parts for verdict in part]
+    return as_records(*parts)
 
 
-register(
-    "vu2022/claims_theory",
-    cells=lambda profile: [Cell(method="claims")],
-    run_cell=run_claims,
-    tabulate=lambda cells: cells[["id", "ours", "verdict", "reason"]].fillna("").reset_index(drop=True),
-    title="Verdicts on propositions, lemmas and theorems",
-)
+register_claims("vu2022/claims_theory", run_claims, "Verdicts on propositions, lemmas and theorems")
