@@ -145,7 +145,8 @@ def run(quick: bool = False) -> pd.DataFrame:
     for name, k, lam, alpha in cases if quick else cases + faces:
         large = name == "lfw_24x24"
         try:
-            rows.append(_row(name, k, lam, alpha, 6 if large else 40 if quick else 400, 3 if quick or large else 20))
+            slow_steps, repeats = (6, 15) if large else (40, 3) if quick else (400, 40)
+            rows.append(_row(name, k, lam, alpha, slow_steps, repeats))
         except DataError as error:
             print(f"{name} left out: {error}")
     table = pd.DataFrame(rows)
@@ -155,24 +156,30 @@ def run(quick: bool = False) -> pd.DataFrame:
 
 
 def _grids() -> list[dict[str, object]]:
+    """Time the grids and the full eigen-decomposition in turns, so that a busy machine slows down both."""
     moments, shares, counts = problem("lfw_24x24")
-    whole = _best_of(lambda: np.linalg.eigh(moments[0]), 5)
-    rows: list[dict[str, object]] = []
-    for k in (3, 10):
-        settings = [(lam, ambiguity_radii(alpha, counts)) for lam, alpha in GRID]
-        for certified in (False, True):
+    settings = [(lam, ambiguity_radii(alpha, counts)) for lam, alpha in GRID]
+    cases = [(k, certified) for k in (3, 10) for certified in (False, True)]
+    best = [np.inf] * len(cases)
+    whole = np.inf
+    gaps, eigs = [0.0] * len(cases), [0] * len(cases)
+    for _ in range(15):
+        whole = min(whole, _best_of(lambda: np.linalg.eigh(moments[0]), 1))
+        for i, (k, certified) in enumerate(cases):
+            start = perf_counter()
             results = solve_exact_path(moments, shares, k, settings, certified=certified)
-            seconds = _best_of(lambda: solve_exact_path(moments, shares, k, settings, certified=certified), 3)  # noqa: B023
-            gap = max(result.relative_gap for result in results)
-            rows.append(
-                {
-                    "data": "lfw_24x24 grid" + (", proved" if certified else ""),
-                    "p": 576,
-                    "k": k,
-                    "certified_ms" if certified else "exact_ms": seconds * 1e3,
-                    "grid/eigh": seconds / whole,
-                    "relative_gap": gap,
-                    "eigs": sum(result.n_iter for result in results),
-                }
-            )
-    return rows
+            best[i] = min(best[i], perf_counter() - start)
+            gaps[i] = max(result.relative_gap for result in results)
+            eigs[i] = sum(result.n_iter for result in results)
+    return [
+        {
+            "data": "lfw_24x24 grid" + (", proved" if certified else ""),
+            "p": 576,
+            "k": k,
+            "certified_ms" if certified else "exact_ms": best[i] * 1e3,
+            "grid/eigh": best[i] / whole,
+            "relative_gap": gaps[i],
+            "eigs": eigs[i],
+        }
+        for i, (k, certified) in enumerate(cases)
+    ]
