@@ -248,6 +248,7 @@ def convergence(
                 points = problem.proximal_points(iterates[chosen], 1 / (4 * L))
                 # The least value seen stands for the minimum: it can only make the bound smaller.
                 fall = points.envelope[0] - min(problem.values(iterates).max(axis=1).min(), points.envelope.min())
+                moving = points.measure > 1e-6 * L
                 rows.append(
                     {
                         "start": number,
@@ -258,7 +259,7 @@ def convergence(
                         "bound": 2 * np.sqrt(fall + 2 * L**3 * (L + 1)) / (length + 1) ** 0.25,
                         "sharp": 2 * np.sqrt(fall + 2 * L**3) / (length + 1) ** 0.25,
                         "excess": np.mean(norms > points.measure * (1 + 1e-6)),
-                        "nearby": np.max(points.slope / points.measure, where=points.measure > 1e-6 * L, initial=0.0),
+                        "nearby": np.max(points.slope[moving] / points.measure[moving], initial=0.0),
                         "gap": points.gap.max(),
                         "margin": points.margin.min(),
                     }
