@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fairpca._base import BaseFairPCA
     from fairpca._moments import GroupMoments
     from fairpca.fpca import FPCA
     from fairpca.mbfpca import MBFPCA
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
 _HOME = {
+    "BaseFairPCA": "fairpca._base",
     "FPCA": "fairpca.fpca",
     "GroupMoments": "fairpca._moments",
     "MinMaxFairPCA": "fairpca.minmax",
@@ -27,10 +29,31 @@ _HOME = {
     "SolverResult": "fairpca.solvers._result",
 }
 
-__all__ = ["FPCA", "MBFPCA", "PCA", "RFPCA", "GroupMoments", "MinMaxFairPCA", "SolverResult", "__version__"]
+__all__ = [
+    "FPCA",
+    "MBFPCA",
+    "PCA",
+    "RFPCA",
+    "BaseFairPCA",
+    "GroupMoments",
+    "MinMaxFairPCA",
+    "SolverResult",
+    "__version__",
+]
 
 
-_MODULES = ("datasets", "metrics", "synthetic")
+_MODULES = (
+    "bench",
+    "cli",
+    "datasets",
+    "experiments",
+    "linalg",
+    "metrics",
+    "plotting",
+    "published",
+    "solvers",
+    "synthetic",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -42,4 +65,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

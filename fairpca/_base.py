@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta, abstractmethod
+from abc import ABCMeta
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._linalg import fix_signs, top_eigenpairs
 from fairpca._moments import GroupMoments
+from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
+from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers._result import SolverResult
 
 __all__ = ["BaseFairPCA"]
@@ -23,12 +27,14 @@ __all__ = ["BaseFairPCA"]
 class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
-    A subclass sets its parameters in ``__init__`` and implements :meth:`_check_parameters` and one of
-    :meth:`_solve_moments` (second moments are enough) or :meth:`_solve_rows` (with ``_needs_rows = True``).
+    A subclass sets its parameters in ``__init__`` and implements one of :meth:`_solve_moments` (second moments are
+    enough) or :meth:`_solve_rows` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
+    annotation, ``Literal[...]``, and checked from there; :meth:`_check_parameters` is for the rest.
     """
 
     _needs_rows = False
     _uses_groups = True  # False: groups are only recorded, so their absence is no reason to warn
+    _options_class: ClassVar[type[Options]] = Options  # of the parameter `options`, where there is one
     n_components: int
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
@@ -48,15 +54,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         self
         """
-        self._check_parameters()
+        self._check_all_parameters()
         if isinstance(X, GroupMoments):
-            moments = self._accept_moments(X, sensitive_features)
-            if moments.n_groups < 2:
-                self._warn_single_group(moments.labels)
-                return self._fit_ordinary(moments)
-            self._warn_tiny_groups(moments.labels, moments.counts)
-            return self._store(self._solve_moments(moments, self._check_dimension(moments)), moments)
-
+            return self._fit_moments(self._accept_moments(X, sensitive_features))
         if self._needs_rows:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         else:
@@ -73,25 +73,100 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return self._fit_ordinary(GroupMoments.from_data(X, groups))
         groups = encode_groups(sensitive_features, len(X))
         moments = GroupMoments.from_data(X, groups)
+        if not self._needs_rows or moments.n_groups < 2:
+            return self._fit_moments(moments)
+        return self._store(self._solve_rows(X, groups, y, self._check_dimension(moments)), moments)
+
+    def _fit_moments(self, moments: GroupMoments) -> Self:
         if moments.n_groups < 2:
             self._warn_single_group(moments.labels)
             return self._fit_ordinary(moments)
-        dimension = self._check_dimension(moments)
-        if self._needs_rows:
-            return self._store(self._solve_rows(X, groups, y, dimension), moments)
         self._warn_tiny_groups(moments.labels, moments.counts)
-        return self._store(self._solve_moments(moments, dimension), moments)
+        return self._store(self._solve_moments(self._scaled(moments), self._check_dimension(moments)), moments)
 
-    @abstractmethod
+    def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Iterable[Any]) -> list[Self]:
+        """Fit a grid of parameters; what fits have in common is computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
+            As in :meth:`fit`.
+        y : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Group of each row; not for GroupMoments, which know theirs.
+        **grid : iterable
+            Values of parameters, for instance ``n_components=range(1, 21)`` or ``alpha=[0.1, 0.2], lam=[0, 0.5]``.
+
+        Returns
+        -------
+        list of estimators
+            Fitted copies of this estimator, one for each combination; the last name changes fastest.
+        """
+        known = self.get_params(deep=False)
+        unknown = [name for name in grid if name not in known]
+        if unknown or not grid:
+            raise ValueError(
+                f"path got {', '.join(map(repr, unknown)) or 'no grid'}; give values for some of the parameters "
+                f"{', '.join(known)}, for instance n_components=range(1, 5)."
+            )
+        if sensitive_features is None and not isinstance(X, GroupMoments):
+            raise ValueError("path needs sensitive_features, the group of each row.")
+        models = [
+            clone(self).set_params(**dict(zip(grid, values, strict=True)))
+            for values in product(*map(list, grid.values()))
+        ]
+        for model in models:
+            model._check_all_parameters()
+        if not models:
+            return []
+        if self._needs_rows:
+            return [model.fit(X, y, sensitive_features=sensitive_features) for model in models]
+        if isinstance(X, GroupMoments):
+            moments = X
+        else:
+            moments = GroupMoments.from_data(X, sensitive_features)
+            sensitive_features = None
+        for model in models:
+            model._accept_moments(moments, sensitive_features)
+        if moments.n_groups < 2:
+            raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
+        self._warn_tiny_groups(moments.labels, moments.counts)
+        covariance = moments.covariance(ddof=1)
+        results = self._solve_path(models, moments)
+        return [model._store(result, moments, covariance) for model, result in zip(models, results, strict=True)]
+
+    def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
+        """Solve for copies of this estimator with other parameters; a subclass may share work between them."""
+        return [model._solve_moments(model._scaled(moments), model._check_dimension(moments)) for model in models]
+
+    def _check_all_parameters(self) -> None:
+        check_choices(self)
+        self._options  # noqa: B018  (checks what was given)
+        self._check_parameters()
+
+    @property
+    def _options(self) -> Any:
+        """The rare switches, checked."""
+        return self._options_class.of(getattr(self, "options", None))
+
     def _check_parameters(self) -> None:
-        """Raise for constructor parameters that are wrong whatever the data."""
+        """Raise for constructor parameters that are out of range whatever the data."""
 
     def _check_dimension(self, moments: GroupMoments) -> int:
         """Return the number of components; a subclass may narrow the range."""
         return check_components(self.n_components, moments.n_features)
 
+    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+        """What the columns are divided by before anything is computed; None takes them as they are."""
+        return None
+
+    def _scaled(self, moments: GroupMoments) -> GroupMoments:
+        scale = self._column_scale(moments)
+        return moments if scale is None else moments.transformed(scale)
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
-        """Solve from second moments (two groups at least)."""
+        """Solve from second moments (two groups at least) of the scaled columns."""
         raise NotImplementedError(f"{type(self).__name__} needs the rows, not only their moments.")
 
     def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, n_components: int) -> SolverResult:
@@ -120,7 +195,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             f"sensitive_features has a single group ({labels[0]!r}), so there is nothing to balance: the result is "
             "ordinary PCA. Check the column, or the split that produced this part of the data.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def _warn_tiny_groups(self, labels: tuple[Any, ...], counts: np.ndarray) -> None:
@@ -130,60 +205,72 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 f"group(s) {tiny!r} have one sample each, so they have no variance of their own; merge them with "
                 "another group or drop them.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _fit_ordinary(self, moments: GroupMoments) -> Self:
-        k = check_components(self.n_components, moments.n_features)
         start = perf_counter()
-        covariance = moments.covariance()
-        w, V = top_eigenpairs(covariance, k)
+        covariance = self._scaled(moments).covariance()
+        w, V = top_eigenpairs(covariance, check_components(self.n_components, moments.n_features))
         objective = float(np.trace(covariance) - w.sum())
-        result = SolverResult(
-            V, "optimal", objective, lower_bound=objective, gap=0.0, n_iter=1, seconds=perf_counter() - start
-        )
+        seconds = perf_counter() - start
+        result = SolverResult(V, "optimal", objective, bound=objective, certificate="proof", n_iter=1, seconds=seconds)
         return self._store(result, moments)
 
-    def _store(self, result: SolverResult, moments: GroupMoments) -> Self:
-        """Set the fitted attributes from the solver's result."""
-        covariance = self._covariance_of_all(moments)
+    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+        """Set the fitted attributes from the solver's result; `covariance` of all rows where it is known already."""
+        scale = self._column_scale(moments)
+        if scale is not None:
+            covariance = moments.transformed(scale).covariance(ddof=1)
+        elif covariance is None:
+            covariance = moments.covariance(ddof=1)
         V = result.V
         compressed = V.T @ covariance @ V
-        if np.allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-8):
+        if result.basis == "orthonormal":
             # The problem fixes the span only; principal axes inside it make the basis unique.
             _, R = np.linalg.eigh((compressed + compressed.T) / 2)
             V = V @ R[:, ::-1]
-            compressed = R[:, ::-1].T @ compressed @ R[:, ::-1]
+            variances = np.diagonal(R[:, ::-1].T @ compressed @ R[:, ::-1])
+        else:  # columns of an affine map keep their directions; only their order is free
+            order = np.argsort(-np.diagonal(compressed), kind="stable")
+            V, variances = V[:, order], np.diagonal(compressed)[order]
         self.components_ = fix_signs(np.ascontiguousarray(V.T))
-        self.mean_ = moments.mean
+        self.result_ = replace(result, V=self.components_.T)
+        self.mean_ = self._centre(moments)
+        if scale is not None:
+            self.scale_ = scale
+        elif hasattr(self, "scale_"):  # of an earlier fit with other parameters
+            del self.scale_
         self.groups_ = moments.labels
-        self.explained_variance_ = np.clip(np.diagonal(compressed), 0.0, None).copy()
+        self.explained_variance_ = np.clip(variances, 0.0, None).copy()
         total = float(np.trace(covariance))
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
-        self.result_ = result
         self.n_iter_ = max(int(result.n_iter), 1)
-        if result.status == "max_iter":
+        if result.status in ("max_iter", "infeasible"):
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
-            detail = result.extra.get("message", limit)
-            warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
-        elif result.status == "infeasible":
-            detail = result.extra.get("message", "no feasible subspace was found")
+            infeasible = "no feasible subspace was found"
+            detail = result.extra.get("message", limit if result.status == "max_iter" else infeasible)
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self
 
-    def _covariance_of_all(self, moments: GroupMoments) -> np.ndarray:
-        """Sample covariance of all rows; a subclass that stores many results may keep it."""
-        return moments.covariance(ddof=1)
+    def _centre(self, moments: GroupMoments) -> np.ndarray:
+        """What ``transform`` subtracts: the mean of all rows, or nothing with ``centering="none"``."""
+        none = getattr(self, "centering", "overall") == "none"
+        return np.zeros(moments.n_features) if none else moments.mean
 
     def transform(self, X: Any) -> np.ndarray:
-        """Project: ``(X - mean_) @ components_.T``, shape (n_samples, n_components)."""
+        """Project: ``((X - mean_) / scale_) @ components_.T``, shape (n_samples, n_components).
+
+        Estimators without ``scale_`` take the columns as they are.
+        """
         check_is_fitted(self, "components_")
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        return (X - self.mean_) @ self.components_.T
+        centred = X - self.mean_
+        return (centred / self.scale_ if hasattr(self, "scale_") else centred) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Map projections back: ``X @ components_ + mean_``, shape (n_samples, n_features)."""
+        """Map projections back: ``(X @ components_) * scale_ + mean_``, shape (n_samples, n_features)."""
         check_is_fitted(self, "components_")
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.components_):
@@ -191,7 +278,8 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 f"X has shape {X.shape}; inverse_transform takes what transform returns, with "
                 f"{len(self.components_)} columns."
             )
-        return X @ self.components_ + self.mean_
+        back = X @ self.components_
+        return (back * self.scale_ if hasattr(self, "scale_") else back) + self.mean_
 
     @property
     def _n_features_out(self) -> int:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
     import pandas as pd
 
-    from fairpca.experiments._results import table_text, write_atomically
+    from fairpca.experiments.engine.results import table_text, write_atomically
 
     estimator = _estimator(options.method, options.components, options.settings)
     _check_files(options.data, options.out, options.components_out)

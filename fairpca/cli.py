@@ -17,7 +17,7 @@ import fairpca
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairpca.experiments.runner import RunFailed
+    from fairpca.experiments.engine.runner import RunFailed
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Kinds of error whose message is all that a user needs; others keep their traceback.
@@ -123,7 +123,7 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
 
 def _chosen(names: Sequence[str]) -> list[str]:
     """Experiments meant by names, papers or 'all', without repeats."""
-    from fairpca.experiments import runner
+    from fairpca.experiments.engine import runner
 
     chosen: dict[str, None] = {}
     for name in names:
@@ -143,7 +143,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from fairpca.experiments import runner
+    from fairpca.experiments.engine import runner
 
     if options.save and options.profile != "paper" and options.out is None:
         raise ValueError("Only results of --profile paper are saved to data/results; for others give --out FOLDER.")
@@ -185,7 +185,7 @@ def _explained(error: RunFailed) -> str:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from fairpca.experiments import runner
+    from fairpca.experiments.engine import runner
 
     rows = []
     for name in runner.names():
@@ -196,7 +196,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from fairpca.experiments import runner
+    from fairpca.experiments.engine import runner
 
     store = runner.Store(options.store)
     rows = [("experiment", "cells", "done", "failed", "saved results")]
@@ -294,7 +294,7 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
 def _write_csv(table: pd.DataFrame, path: str) -> None:
     from pathlib import Path
 
-    from fairpca.experiments._results import table_text, write_atomically
+    from fairpca.experiments.engine.results import table_text, write_atomically
 
     write_atomically(Path(path), table_text(table).encode())
     print(f"wrote {path}")

@@ -12,8 +12,8 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers._result import SolverResult
-from fairpca.solvers.fpca import solve_fpca
-from fairpca.solvers.fpca_problem import SHIFTS, TRACES, FPCAProblem, fpca_problem, variant_defaults
+from fairpca.solvers.fpca.problem import SHIFTS, TRACES, FPCAProblem, fpca_problem, variant_defaults
+from fairpca.solvers.fpca.solve import solve_fpca
 
 __all__ = ["FPCA"]
 
@@ -89,7 +89,7 @@ class FPCA(BaseFairPCA):
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Of the (standardised) data.
     result_ : SolverResult
-        `objective` and `lower_bound` (an upper bound here) belong to the relaxed P; `extra` has P, its spectrum, rank
+        `objective` and `bound` (an upper bound here) belong to the relaxed P; `extra` has P, its spectrum, rank
         and eigengap w_d − w_{d+1}, t, ‖V'f‖ (``mean_gap``), ‖V'QV‖ (``covariance_gap``), its spread, κ.
 
     Notes

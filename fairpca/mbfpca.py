@@ -11,8 +11,8 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
-from fairpca._linalg import top_eigenpairs
 from fairpca._validation import Groups, check_choice, check_number, check_rows_match
+from fairpca.linalg import top_eigenpairs
 from fairpca.solvers._result import SolverResult
 
 __all__ = ["MBFPCA"]
@@ -54,7 +54,7 @@ class MBFPCA(BaseFairPCA):
     paper_variant : {"code", "printed"}, default="code"
         Choices of Algorithm 1 that the paper leaves open: the published code's, or the printed algorithm's.
     paper_options : dict, optional
-        Changes to them, see :class:`~fairpca.solvers.mbf_paper.REPMSOptions`.
+        Changes to them, see :class:`~fairpca.solvers.mbf.paper.REPMSOptions`.
     approximation : {None, "subsample", "fourier"}, default=None
         None: the exact kernel, O(n²) time and O(n) memory. Otherwise a stratified subsample of
         ``approximation_size`` rows, or that many random Fourier features, guide the search; the answer's MMD² is
@@ -172,8 +172,8 @@ class MBFPCA(BaseFairPCA):
             check_number("n_jobs", self.n_jobs, low=-1, integer=True)
 
     def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, n_components: int) -> SolverResult:
-        from fairpca.solvers.mbf import MBFSettings, solve_mbf
-        from fairpca.solvers.mbf_paper import REPMSOptions
+        from fairpca.solvers.mbf.paper import REPMSOptions
+        from fairpca.solvers.mbf.solve import MBFSettings, solve_mbf
 
         options = REPMSOptions.named(self.paper_variant, dict(self.paper_options or {}))
         self._warn_tiny_groups(groups.labels, groups.counts)
@@ -207,7 +207,7 @@ class MBFPCA(BaseFairPCA):
 
     def _comparisons(self, groups: Groups, y: Any) -> list[Any]:
         """Return the rows and groups that each term of the constraint compares."""
-        from fairpca.solvers.mbf import Comparison
+        from fairpca.solvers.mbf.solve import Comparison
 
         n = groups.codes.size
         if self.fairness == "dp":
@@ -262,7 +262,7 @@ class MBFPCA(BaseFairPCA):
         return median_bandwidth(Z, self.bandwidth)
 
     def _warn_large(self, n: int, n_components: int) -> None:
-        from fairpca.solvers.mmd_kernel import kernel_bytes
+        from fairpca.solvers.mmd.kernel import kernel_bytes
 
         needed = kernel_bytes(n, n_components)
         if self.approximation is None and needed > self.memory_limit:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Sequence
+from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
-from fairpca._validation import check_choice, check_components, check_number
+from fairpca._validation import check_number
 from fairpca.solvers._result import SolverResult
 
 __all__ = ["MinMaxFairPCA"]
@@ -40,7 +39,7 @@ class MinMaxFairPCA(BaseFairPCA):
         For "sdp" and "mw" (variant "paper"): reduce the rank by the linear programme (5)-(9), or not at all.
     variant : {"paper", "samadi2018_code", "vu2022_code"}, default="paper"
         For "mw": which of the published versions to follow
-        (:func:`fairpca.solvers.minmax_weights.minmax_weights`).
+        (:func:`fairpca.solvers.minmax.weights.solve_minmax_weights`).
     eta : float, optional
         For "mw": step size; by default four over the first iterate's largest loss and the root of `max_iter`.
     tol : float, default=1e-9
@@ -110,11 +109,6 @@ class MinMaxFairPCA(BaseFairPCA):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, ("dual", "sdp", "mw"))
-        check_choice("objective", self.objective, ("loss", "error"))
-        check_choice("centering", self.centering, ("group", "overall", "none"))
-        check_choice("rounding", self.rounding, ("lp", "none"))
-        check_choice("variant", self.variant, ("paper", "samadi2018_code", "vu2022_code"))
         if self.eta is not None:
             check_number("eta", self.eta, low=0, low_open=True)
         check_number("tol", self.tol, low=0, low_open=True)
@@ -123,13 +117,13 @@ class MinMaxFairPCA(BaseFairPCA):
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.solver == "dual":
-            from fairpca.solvers.minmax_dual import minmax_dual
+            from fairpca.solvers.minmax.dual import solve_minmax
 
-            return minmax_dual(matrices, n_components, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
+            return solve_minmax(matrices, n_components, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
         if self.solver == "sdp":
-            from fairpca.solvers.minmax_sdp import minmax_sdp
+            from fairpca.solvers.minmax.sdp import solve_minmax_sdp
 
-            return minmax_sdp(
+            return solve_minmax_sdp(
                 matrices,
                 n_components,
                 objective=self.objective,
@@ -137,9 +131,9 @@ class MinMaxFairPCA(BaseFairPCA):
                 tol=self.tol,
                 max_iter=self.max_iter,
             )
-        from fairpca.solvers.minmax_weights import minmax_weights
+        from fairpca.solvers.minmax.weights import solve_minmax_weights
 
-        return minmax_weights(
+        return solve_minmax_weights(
             matrices,
             n_components,
             objective=self.objective,
@@ -150,61 +144,27 @@ class MinMaxFairPCA(BaseFairPCA):
             tol=self.tol,
         )
 
-    def _covariance_of_all(self, moments: GroupMoments) -> np.ndarray:
-        known = getattr(self, "_known_covariance", None)
-        return super()._covariance_of_all(moments) if known is None else known
-
-    def _store(self, result: SolverResult, moments: GroupMoments) -> Self:
-        covariance = self._known_covariance = self._covariance_of_all(moments)
-        # Columns of an affine map keep their directions; only their order is free.
-        order = np.argsort(-np.einsum("ij,ij->j", result.V, covariance @ result.V), kind="stable")
-        super()._store(replace(result, V=result.V[:, order]), moments)
-        del self._known_covariance  # it was only to be computed once
-        self.result_ = result
-        if self.centering == "none":
-            self.mean_ = np.zeros_like(self.mean_)
+    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+        super()._store(result, moments, covariance)
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]
         else:  # a single group: ordinary PCA, which loses nothing
             self.losses_, self.errors_ = np.zeros(1), np.array([result.objective])
         return self
 
-    def path(self, X: Any, d_max: int, *, sensitive_features: Any = None) -> list[Self]:
-        """Fit d = 1, …, `d_max` at once, with one shared basis of eigenvectors.
+    def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
+        dimensions = [model._check_dimension(moments) for model in models]
+        others = [{**model.get_params(), "n_components": 0} for model in models]
+        if self.solver != "dual" or any(other != others[0] for other in others):
+            return super()._solve_path(models, moments)
+        from fairpca.solvers.minmax import solve_minmax_path
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            As in :meth:`fit`.
-        d_max : int
-            Largest dimension.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Group of each row; not for GroupMoments, which know theirs.
-
-        Returns
-        -------
-        list of MinMaxFairPCA
-            Fitted estimators with this one's parameters and ``n_components`` = 1, …, `d_max`.
-        """
-        from fairpca.solvers.minmax_dual import minmax_dual_path
-
-        self._check_parameters()
-        if self.solver != "dual":
-            raise ValueError(f"path needs solver='dual'; got {self.solver!r}. Fit each dimension by itself instead.")
-        if not isinstance(X, GroupMoments):
-            X = GroupMoments.from_data(X, sensitive_features)
-        elif sensitive_features is not None:
-            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
-        if X.n_groups < 2:
-            raise ValueError(f"path needs two groups or more; sensitive_features has only {X.labels[0]!r}.")
-        self._warn_tiny_groups(X.labels, X.counts)
-        d_max = check_components(d_max, X.n_features)
-        matrices, covariance = X.second_moments(self.centering), X.covariance(ddof=1)
-        results = minmax_dual_path(matrices, d_max, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
-        models = []
-        for d, result in enumerate(results, start=1):
-            model = clone(self).set_params(n_components=d)
-            model._accept_moments(X, None)
-            model._known_covariance = covariance
-            models.append(model._store(result, X))
-        return models
+        first = models[0]
+        results = solve_minmax_path(
+            moments.second_moments(first.centering),
+            max(dimensions),
+            objective=first.objective,
+            tol=first.tol,
+            max_iter=first.max_iter,
+        )
+        return [results[d - 1] for d in dimensions]

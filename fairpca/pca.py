@@ -7,9 +7,9 @@ from time import perf_counter
 import numpy as np
 
 from fairpca._base import BaseFairPCA
-from fairpca._linalg import top_eigenpairs
 from fairpca._moments import GroupMoments
 from fairpca._validation import check_components
+from fairpca.linalg import top_eigenpairs
 from fairpca.solvers._result import SolverResult
 
 __all__ = ["PCA"]
@@ -53,9 +53,6 @@ class PCA(BaseFairPCA):
     def __init__(self, n_components: int = 2) -> None:
         self.n_components = n_components
 
-    def _check_parameters(self) -> None:
-        pass
-
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         k = check_components(n_components, moments.n_features)
         start = perf_counter()
@@ -63,5 +60,5 @@ class PCA(BaseFairPCA):
         w, V = top_eigenpairs(covariance, k)
         left_out = float(np.trace(covariance) - w.sum())
         return SolverResult(
-            V, "optimal", left_out, lower_bound=left_out, gap=0.0, n_iter=1, seconds=perf_counter() - start
+            V, "optimal", left_out, bound=left_out, certificate="proof", n_iter=1, seconds=perf_counter() - start
         )

@@ -15,10 +15,10 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers._result import SolverResult
-from fairpca.solvers.rfpca_exact import solve_exact, solve_exact_path
-from fairpca.solvers.rfpca_groups import solve_mm
-from fairpca.solvers.rfpca_objective import RobustValue, ambiguity_radii, published_lam
-from fairpca.solvers.rfpca_subgradient import Keep, Retraction, solve_subgradient
+from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
+from fairpca.solvers.rfpca.groups import solve_rfpca_groups
+from fairpca.solvers.rfpca.objective import RobustValue, ambiguity_radii, published_lam
+from fairpca.solvers.rfpca.subgradient import Keep, Retraction, solve_rfpca_subgradient
 
 __all__ = ["RFPCA"]
 
@@ -199,7 +199,7 @@ class RFPCA(BaseFairPCA):
         if self.reset_lam:
             lam = published_lam(second, shares, eps, n_components, lam)
         if self.solver == "exact":
-            result = solve_exact(
+            result = solve_rfpca(
                 second,
                 shares,
                 n_components,
@@ -210,7 +210,7 @@ class RFPCA(BaseFairPCA):
                 max_iter=self.max_iter,
             )
         elif self.solver == "mm":
-            result = solve_mm(
+            result = solve_rfpca_groups(
                 second,
                 shares,
                 n_components,
@@ -221,7 +221,7 @@ class RFPCA(BaseFairPCA):
                 max_iter=self.max_iter,
             )
         else:
-            result = solve_subgradient(
+            result = solve_rfpca_subgradient(
                 second,
                 shares,
                 n_components,
@@ -296,7 +296,7 @@ class RFPCA(BaseFairPCA):
                 model.random_state = given
             return models
         radii = [model._radii(moments) for model in models]
-        results = solve_exact_path(
+        results = solve_rfpca_path(
             moments.second_moments(self.centering),
             moments.weights,
             dimension,

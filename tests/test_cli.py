@@ -158,8 +158,8 @@ def test_closed_pipe():
 
 
 def test_run_that_lacks_data_says_what_to_do_without_a_traceback():
-    from fairpca.experiments._registry import Cell
-    from fairpca.experiments.runner import RunFailed
+    from fairpca.experiments.engine.registry import Cell
+    from fairpca.experiments.engine.runner import RunFailed
 
     missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._files.DataError: Fetch it.\n"
     cells = [Cell(dataset=name) for name in ("lfw", "steel")]

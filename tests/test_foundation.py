@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpca import GroupMoments
-from fairpca._linalg import (
+from fairpca._validation import check_choice, check_number, encode_groups
+from fairpca.linalg import (
     clip_to_trace,
     fix_signs,
     geodesic,
@@ -19,7 +20,6 @@ from fairpca._linalg import (
     subspace_distance,
     top_eigenpairs,
 )
-from fairpca._validation import check_choice, check_number, encode_groups
 
 
 @pytest.mark.parametrize(

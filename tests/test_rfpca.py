@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA as Reference
 
 from fairpca import RFPCA, GroupMoments
-from fairpca._linalg import subspace_distance
-from fairpca.solvers.rfpca_boundary import reconstruction_errors
-from fairpca.solvers.rfpca_exact import solve_exact
-from fairpca.solvers.rfpca_groups import ChordRelaxation, solve_mm
-from fairpca.solvers.rfpca_objective import GroupObjective, ambiguity_radii
-from fairpca.solvers.rfpca_subgradient import solve_subgradient
+from fairpca.linalg import subspace_distance
+from fairpca.solvers.rfpca._boundary import reconstruction_errors
+from fairpca.solvers.rfpca.exact import solve_rfpca
+from fairpca.solvers.rfpca.groups import ChordRelaxation, solve_rfpca_groups
+from fairpca.solvers.rfpca.objective import GroupObjective, ambiguity_radii
+from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_path_of_the_subgradient_method_runs_on_one_stream(data):
     moments = GroupMoments.from_data(X, group)
     stream = np.random.RandomState(4)
     for model in models:
-        reference = solve_subgradient(
+        reference = solve_rfpca_subgradient(
             moments.second_moments("overall"),
             moments.weights,
             2,
@@ -142,19 +142,21 @@ def test_more_groups_descend_and_keep_a_valid_bound(seed, m, lam):
     X = [rng.standard_normal((int(rng.integers(2, 12)), p)) * rng.uniform(0.3, 2, p) for _ in range(m)]
     moments = np.array([Y.T @ Y / len(Y) for Y in X])
     shares, eps = rng.dirichlet(np.full(m, 3.0)), rng.uniform(0, 0.5, m) * rng.choice([0.0, 1.0])
-    result = solve_mm(moments, shares, k, lam, eps)
+    result = solve_rfpca_groups(moments, shares, k, lam, eps)
     history = result.history["objective"]
     assert np.all(np.diff(history) < 0)
-    assert result.lower_bound <= result.objective
+    assert result.bound <= result.objective
     objective = GroupObjective(shares, lam, eps)
     assert objective.values(reconstruction_errors(moments, result.V)).max() == pytest.approx(result.objective)
-    other = solve_subgradient(moments, shares, k, lam, eps, n_starts=6, max_iter=200, keep="best", random_state=seed)
+    other = solve_rfpca_subgradient(
+        moments, shares, k, lam, eps, n_starts=6, max_iter=200, keep="best", random_state=seed
+    )
     scale = max(other.objective, 1e-9)
-    assert result.lower_bound <= other.objective + 1e-8 * scale
+    assert result.bound <= other.objective + 1e-8 * scale
     if m == 2:
-        exact = solve_exact(moments, shares, k, lam, eps)
-        assert exact.lower_bound <= result.objective + 1e-9 * scale
-        assert result.lower_bound <= exact.objective + 1e-8 * scale
+        exact = solve_rfpca(moments, shares, k, lam, eps)
+        assert exact.bound <= result.objective + 1e-9 * scale
+        assert result.bound <= exact.objective + 1e-8 * scale
 
 
 def test_the_relaxation_is_tight_without_penalty_and_radius():
@@ -164,7 +166,7 @@ def test_the_relaxation_is_tight_without_penalty_and_radius():
     objective = GroupObjective(shares, 0.0, np.zeros(3))
     expected = np.linalg.eigvalsh(np.tensordot(shares, moments, axes=1))[:3].sum()
     assert ChordRelaxation(moments, 2, objective).solve() == pytest.approx(expected, rel=1e-9)
-    assert solve_mm(moments, shares, 2, 0.0, np.zeros(3)).status == "optimal"
+    assert solve_rfpca_groups(moments, shares, 2, 0.0, np.zeros(3)).status == "optimal"
 
 
 def test_the_relaxation_matches_the_fantope_programme():
@@ -189,7 +191,7 @@ def test_three_groups_through_the_estimator(data):
     local = RFPCA(2, solver="subgradient", lam=0.3, keep="best", random_state=0).fit(X, sensitive_features=three)
     assert mm.groups_ == ("a", "b", "c") and mm.result_.status in ("converged", "optimal")
     assert mm.result_.objective <= local.result_.objective * (1 + 1e-6)
-    assert mm.result_.lower_bound <= mm.result_.objective
+    assert mm.result_.bound <= mm.result_.objective
     with pytest.raises(ValueError, match="defined for two groups"):
         RFPCA(2, solver="mm", robust_value="printed", reset_lam=True).fit(X, sensitive_features=three)
 

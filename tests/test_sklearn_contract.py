@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fairpca
 from fairpca import GroupMoments
-from fairpca._linalg import subspace_distance
+from fairpca.linalg import subspace_distance
 
 EACH = pytest.mark.parametrize("estimator", CONFIGURED, ids=repr)
 

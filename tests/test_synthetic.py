@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import metrics, synthetic
-from fairpca._linalg import top_eigenpairs
+from fairpca.linalg import top_eigenpairs
 
 
 def parts(sample):

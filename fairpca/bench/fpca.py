@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from fairpca import FPCA, GroupMoments
 from fairpca.solvers._result import SolverResult
-from fairpca.solvers.fpca import solve_fpca
-from fairpca.solvers.fpca_cvxpy import RefereeOutcome, clarabel_memory_gigabytes, solve_cvxpy
-from fairpca.solvers.fpca_problem import FPCAProblem
+from fairpca.solvers.fpca.cvxpy import RefereeOutcome, clarabel_memory_gigabytes, solve_fpca_cvxpy
+from fairpca.solvers.fpca.problem import FPCAProblem
+from fairpca.solvers.fpca.solve import solve_fpca
 
 __all__ = ["instance", "run"]
 
@@ -119,5 +119,5 @@ def _ours(problem: FPCAProblem, tol: float, repeats: int) -> tuple[float, Solver
 
 def _referee(problem: FPCAProblem, backend: Any, options: dict[str, Any]) -> tuple[float, RefereeOutcome]:
     start = process_time()
-    outcome = solve_cvxpy(problem, backend=backend, **options)
+    outcome = solve_fpca_cvxpy(problem, backend=backend, **options)
     return process_time() - start, outcome

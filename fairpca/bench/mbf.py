@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fairpca.bench.mmd import closed_form
 from fairpca.datasets import load
 from fairpca.mbfpca import MBFPCA
-from fairpca.solvers.mmd_kernel import WeightedRows
+from fairpca.solvers.mmd.kernel import WeightedRows
 
 __all__ = ["SETTINGS", "STARTS", "TARGETS", "naive_repms", "ratios", "run"]
 
@@ -73,9 +73,9 @@ class _ClosedForm:
 def naive_repms(split: Any, d: int, tau: float, sigma: float) -> tuple[float, float, int]:
     """Run Algorithm 1 from PCA on the raw rows with the transcribed closed form: %VAR, seconds, evaluations."""
     from fairpca._validation import encode_groups
-    from fairpca.solvers.mbf_paper import REPMSOptions, repms
-    from fairpca.solvers.mbf_problem import MBFProblem, row_space
-    from fairpca.solvers.mmd_kernel import contrast_weights
+    from fairpca.solvers.mbf._problem import MBFProblem, row_space
+    from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
+    from fairpca.solvers.mmd.kernel import contrast_weights
 
     start = process_time()
     X = split.X - split.X.mean(axis=0)
@@ -83,7 +83,7 @@ def naive_repms(split: Any, d: int, tau: float, sigma: float) -> tuple[float, fl
     weights = contrast_weights(encode_groups(split.sensitive_features).codes, 2)
     term: Any = _ClosedForm(WeightedRows(X @ basis, weights))  # no rows are merged
     problem = MBFProblem(spectrum, rank, [term], sigma, d, tau, max_iter=10**6)
-    V = repms(problem, REPMSOptions.named("code", {"start": "pca"}), 0, 1.0)
+    V = solve_repms(problem, REPMSOptions.named("code", {"start": "pca"}), 0, 1.0)
     return 100.0 * problem.evaluate(V).variance, process_time() - start, problem.record.n_evaluations
 
 

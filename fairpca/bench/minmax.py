@@ -4,7 +4,7 @@ One run and one thread, CPU seconds of this process, the median of several calls
 given as second moments, computed before (the rows matter only for them and for scikit-learn's PCA, which gets rows).
 
 * `eigh`: one full ``numpy.linalg.eigh`` of a matrix of the same size, the unit of the column `in_eighs`.
-* `dual`: :func:`fairpca.solvers.minmax.minmax_dual`; `dual, d=1..n`: the whole path with a shared basis.
+* `dual`: :func:`fairpca.solvers.minmax.solve_minmax`; `dual, d=1..n`: the whole path with a shared basis.
 * `eigopt`: the method of Shen et al. (2025), written out here: Brent's bounded scalar minimisation of the same dual,
   an eigenvalue subset at each point and the groups' full spectra before.
 * `mw`: the paper's multiplicative weights on the moments, with the published scripts' steps and lengths.
@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from fairpca import GroupMoments
 from fairpca.solvers._result import SolverResult
-from fairpca.solvers.minmax import minmax_dual, minmax_dual_path, minmax_sdp, minmax_weights
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 
 __all__ = ["Instance", "eigopt", "instances", "run"]
 
@@ -157,7 +157,7 @@ def _compare(instance: Instance) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"method": "eigh", "cpu_seconds": unit, "ratio": np.nan}]
     for d in instance.dimensions:
         rows += _one_dimension(instance, d, unit)
-    spent, path = _timed(lambda: minmax_dual_path(M, instance.d_max), unit)
+    spent, path = _timed(lambda: solve_minmax_path(M, instance.d_max), unit)
     worst, evaluations = max(r.relative_gap for r in path), sum(r.n_iter for r in path)
     dimensions = f"1..{instance.d_max}"
     rows.append(
@@ -165,8 +165,8 @@ def _compare(instance: Instance) -> list[dict[str, Any]]:
     )
     four = instance.four
     if four is not None:
-        spent, result = _timed(lambda: minmax_dual(four, 8, tol=1e-7))
-        columns = _peak(lambda: minmax_dual(four, 8, tol=1e-7)) / (8 * p * 38)
+        spent, result = _timed(lambda: solve_minmax(four, 8, tol=1e-7))
+        columns = _peak(lambda: solve_minmax(four, 8, tol=1e-7)) / (8 * p * 38)
         row = {"d": 8, "method": "dual, four groups", "cpu_seconds": spent, "columns": columns}
         rows.append(row | _certificate(result))
     return [{"data": instance.name, "p": p} | row | {"in_eighs": row["cpu_seconds"] / unit} for row in rows]
@@ -176,18 +176,18 @@ def _one_dimension(instance: Instance, d: int, unit: float) -> list[dict[str, An
     from sklearn.decomposition import PCA
 
     M, p = instance.moments, instance.moments.shape[1]
-    ours, exact = _timed(lambda: minmax_dual(M, d), unit)
-    columns = _peak(lambda: minmax_dual(M, d)) / (8 * p * (d + 30))
+    ours, exact = _timed(lambda: solve_minmax(M, d), unit)
+    columns = _peak(lambda: solve_minmax(M, d)) / (8 * p * (d + 30))
     rows: list[dict[str, Any]] = [{"method": "dual", "cpu_seconds": ours, "columns": columns} | _certificate(exact)]
     rows[0]["excess"] = 0.0
     spent, (_, loss, points) = _timed(lambda: eigopt(M, d), unit)
     rows.append({"method": "eigopt", "cpu_seconds": spent, "excess": loss / exact.objective - 1, "evaluations": points})
     eta, steps = instance.eta(d), instance.steps
     rivals: dict[str, Callable[[], SolverResult]] = {
-        "mw": lambda: minmax_weights(M, d, variant="samadi2018_code", eta=eta, n_iter=steps)
+        "mw": lambda: solve_minmax_weights(M, d, variant="samadi2018_code", eta=eta, n_iter=steps)
     }
     if p <= 30 and d in (1, 3, 8):
-        rivals["sdp"] = lambda: minmax_sdp(M, d)
+        rivals["sdp"] = lambda: solve_minmax_sdp(M, d)
     for method, call in rivals.items():
         spent, result = _timed(call, unit)
         row = {"method": method, "cpu_seconds": spent, "excess": result.objective / exact.objective - 1}

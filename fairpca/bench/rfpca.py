@@ -19,9 +19,9 @@ import pandas as pd
 
 from fairpca._moments import GroupMoments
 from fairpca.datasets import DataError, load
-from fairpca.solvers.rfpca_exact import solve_exact, solve_exact_path
-from fairpca.solvers.rfpca_objective import ambiguity_radii
-from fairpca.solvers.rfpca_subgradient import pca_start, random_starts, solve_subgradient
+from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
+from fairpca.solvers.rfpca.objective import ambiguity_radii
+from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
 
 __all__ = ["GRID", "algorithm_1_in_u", "problem", "run"]
 
@@ -98,16 +98,18 @@ def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: 
     starts = np.concatenate((V[None], random_starts(p, k, _N_STARTS - 1, 0)))
 
     def descent() -> object:
-        return solve_subgradient(moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter)
+        return solve_rfpca_subgradient(
+            moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+        )
 
     def exact(certified: bool) -> object:
-        return solve_exact(moments, shares, k, lam, eps, robust_value="printed", certified=certified)
+        return solve_rfpca(moments, shares, k, lam, eps, robust_value="printed", certified=certified)
 
     in_v = _best_of(descent, 1 if p > 100 else 3)
     plain = _best_of(lambda: exact(False), repeats)
     proved = _best_of(lambda: exact(True), repeats)
-    result = solve_exact(moments, shares, k, lam, eps, robust_value="printed")
-    reached = solve_subgradient(
+    result = solve_rfpca(moments, shares, k, lam, eps, robust_value="printed")
+    reached = solve_rfpca_subgradient(
         moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
     ).objective
     return {
@@ -167,7 +169,7 @@ def _grids() -> list[dict[str, object]]:
         whole = min(whole, _best_of(lambda: np.linalg.eigh(moments[0]), 1))
         for i, (k, certified) in enumerate(cases):
             start = perf_counter()
-            results = solve_exact_path(moments, shares, k, settings, certified=certified)
+            results = solve_rfpca_path(moments, shares, k, settings, certified=certified)
             best[i] = min(best[i], perf_counter() - start)
             gaps[i] = max(result.relative_gap for result in results)
             eigs[i] = sum(result.n_iter for result in results)

@@ -1,1 +1,6 @@
-"""One module an exhibit family: the grids of cells that reproduce the papers."""
+"""Experiments that reproduce the papers' exhibits: `run` one, or `load_results` that stand in ``data/results``."""
+
+from fairpca.experiments.engine.results import load_results, recompute
+from fairpca.experiments.engine.runner import collect, get, names, run, status
+
+__all__ = ["collect", "get", "load_results", "names", "recompute", "run", "status"]

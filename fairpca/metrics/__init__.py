@@ -4,7 +4,7 @@ A subspace is given by `V`, an orthonormal basis as columns (n_features × k), a
 estimator pass ``components_.T``. Groups are given as ``sensitive_features`` of any dtype.
 """
 
-from fairpca._linalg import principal_angles, subspace_distance
+from fairpca.linalg import principal_angles, subspace_distance
 from fairpca.metrics._classification import (
     SVMReport,
     delta_dp,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._linalg import top_eigenpairs
 from fairpca._moments import Centering, GroupMoments
 from fairpca._validation import Groups, check_choice, encode_groups
+from fairpca.linalg import top_eigenpairs
 from fairpca.metrics._checks import by_group, check_basis, check_rows
 
 __all__ = [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
+__all__ = ["Certificate", "Sense", "SolverResult", "Status"]
+
 Status = Literal["optimal", "converged", "max_iter", "infeasible"]
+Sense = Literal["min", "max"]
+Certificate = Literal["proof", "estimate", "none"]
 
 
 @dataclass(frozen=True)
@@ -18,17 +23,25 @@ class SolverResult:
     Attributes
     ----------
     V : ndarray of shape (n_features, n_components)
-        Orthonormal basis of the subspace found.
+        Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
+        order of ``components_``.
     status : {"optimal", "converged", "max_iter", "infeasible"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
         certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
-    lower_bound : float
-        Proven bound on the optimal value (``nan`` where the solver has none). For a maximisation
-        the solver says so in its docstring and this is the proven *upper* bound.
-    gap : float
-        ``|objective - lower_bound|``, absolute; ``nan`` without a bound.
+    bound : float
+        Bound on the optimal value, ``nan`` where the solver has none.
+    sense : {"min", "max"}
+        Whether the objective is minimised, so that `bound` lies below the optimum, or maximised, so that it lies
+        above.
+    certificate : {"proof", "estimate", "none"}
+        What `bound` is worth. ``"proof"``: it holds up to rounding in the last digits of its own evaluation.
+        ``"estimate"``: eigenvalues behind it were estimated from residuals, which is very likely and not proved.
+        ``"none"``: there is no bound.
+    basis : {"orthonormal", "affine"}
+        ``"orthonormal"``: the problem fixes the span of `V` only. ``"affine"``: columns are scaled, and belong to the
+        solution.
     n_iter : int
         Iterations (or eigen-decompositions, as the solver's docstring says).
     seconds : float
@@ -42,21 +55,39 @@ class SolverResult:
     V: np.ndarray
     status: Status
     objective: float
-    lower_bound: float = float("nan")
-    gap: float = float("nan")
+    _: KW_ONLY
+    bound: float = float("nan")
+    sense: Sense = "min"
+    certificate: Certificate = "none"
+    basis: Literal["orthonormal", "affine"] = "orthonormal"
     n_iter: int = 0
     seconds: float = 0.0
     history: Mapping[str, np.ndarray] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if np.isnan(self.bound) != (self.certificate == "none"):
+            raise ValueError(f"certificate={self.certificate!r} does not go with bound={self.bound!r}.")
+
+    @property
+    def gap(self) -> float:
+        """``|objective - bound|``, absolute; ``nan`` without a bound."""
+        return abs(self.objective - self.bound)
+
+    @property
+    def lower_bound(self) -> float:
+        """Old name of `bound`, which is an upper bound where the objective is maximised."""
+        warnings.warn("SolverResult.lower_bound is called bound now.", DeprecationWarning, stacklevel=2)
+        return self.bound
+
     @property
     def relative_gap(self) -> float:
         """Gap divided by the larger of the two bounds' magnitudes (0 when both vanish)."""
-        scale = max(abs(self.objective), abs(self.lower_bound))
+        scale = max(abs(self.objective), abs(self.bound))
         return self.gap / scale if scale > 0 else float(self.gap)
 
     def __repr__(self) -> str:
-        bound = "" if np.isnan(self.gap) else f", gap={self.gap:.2e}"
+        bound = "" if np.isnan(self.gap) else f", gap={self.gap:.2e} ({self.certificate})"
         return (
             f"SolverResult(status={self.status!r}, objective={self.objective:.10g}{bound}, "
             f"n_iter={self.n_iter}, seconds={self.seconds:.3g})"

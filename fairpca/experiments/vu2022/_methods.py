@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 
 from fairpca.experiments.vu2022._protocol import Rows, Setting
-from fairpca.solvers._pencil import Pencil
-from fairpca.solvers.fpca import solve_fpca
-from fairpca.solvers.fpca_mean import solve_mean_only
-from fairpca.solvers.fpca_problem import FPCAProblem, fpca_problem
-from fairpca.solvers.minmax_dual import minmax_dual
+from fairpca.solvers.fpca.mean import solve_mean_only
+from fairpca.solvers.fpca.problem import FPCAProblem, fpca_problem
+from fairpca.solvers.fpca.solve import solve_fpca
+from fairpca.solvers.minmax.dual import solve_minmax
+from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = [
     "BOTH_GRID",
@@ -49,8 +49,8 @@ def _group_covariances(rows: Rows) -> np.ndarray:
 def port_map(moments: np.ndarray, k: int, eta: float, n_iter: int = 1000) -> np.ndarray:
     """Return what the published port of FairPCA scores, I - sqrt(I - P), for one step size.
 
-    It is the map of ``minmax_weights(..., variant="vu2022_code")``. The weights soon settle or alternate, bit for bit;
-    from then on nothing has to be computed again, which makes the tables several times faster.
+    It is the map of ``solve_minmax_weights(..., variant="vu2022_code")``. The weights soon settle or
+    alternate, bit for bit; from then on nothing has to be computed again, which makes the tables several times faster.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def fit_fairpca_exact(
     rows: Rows, k: int, settings: Sequence[Setting], stream: np.random.RandomState
 ) -> list[np.ndarray]:
     """FairPCA solved exactly: rank k, no step size to choose."""
-    result = minmax_dual(_group_covariances(rows), k)
+    result = solve_minmax(_group_covariances(rows), k)
     if result.status != "optimal":
         raise RuntimeError(f"the dual of FairPCA ended with status {result.status!r} and gap {result.gap!r}.")
     return [result.V for _ in settings]

@@ -21,10 +21,10 @@ from itertools import product
 import numpy as np
 from sklearn.model_selection import KFold
 
-from fairpca._linalg import top_eigenpairs
-from fairpca.solvers.rfpca_exact import solve_exact_path
-from fairpca.solvers.rfpca_objective import ambiguity_radii, published_lam
-from fairpca.solvers.rfpca_subgradient import solve_subgradient
+from fairpca.linalg import top_eigenpairs
+from fairpca.solvers.rfpca.exact import solve_rfpca_path
+from fairpca.solvers.rfpca.objective import ambiguity_radii, published_lam
+from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
 
 __all__ = [
     "RFPCA_GRID",
@@ -285,7 +285,7 @@ def fit_rfpca_printed(
     for setting in settings:
         eps = ambiguity_radii(setting["alpha"], counts)
         lam = published_lam(moments, shares, eps, k, setting["lam"])
-        result = solve_subgradient(
+        result = solve_rfpca_subgradient(
             moments,
             shares,
             k,
@@ -304,7 +304,7 @@ def fit_rfpca_exact(rows: Rows, k: int, settings: Sequence[Setting], stream: np.
     """RFPCA solved exactly, with the true robust value, the whole grid on one curve."""
     counts = rows.counts
     problems = [(setting["lam"], ambiguity_radii(setting["alpha"], counts)) for setting in settings]
-    results = solve_exact_path(rows.second_moments, counts / counts.sum(), k, problems)
+    results = solve_rfpca_path(rows.second_moments, counts / counts.sum(), k, problems)
     unproved = [setting for setting, result in zip(settings, results, strict=True) if result.status != "optimal"]
     if unproved:
         raise RuntimeError(f"the exact solver did not prove optimality for {unproved}; raise its max_iter.")

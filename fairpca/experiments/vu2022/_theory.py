@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from fairpca.solvers.rfpca_envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca_objective import RobustValue
+from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
+from fairpca.solvers.rfpca.objective import RobustValue
 
 __all__ = [
     "adversarial_problem",

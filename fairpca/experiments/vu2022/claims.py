@@ -11,14 +11,14 @@ import pandas as pd
 
 from fairpca import published
 from fairpca.datasets import load
-from fairpca.experiments._verdicts import Verdict, as_records, decide, register_claims
-from fairpca.experiments.runner import load_results, stored_names
+from fairpca.experiments.engine.runner import load_results, stored_names
+from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
 from fairpca.experiments.vu2022._protocol import Rows, fit_rfpca_printed, run_split, split_rows, standardise
 from fairpca.experiments.vu2022.dimensions import FIGURES
 from fairpca.experiments.vu2022.tables import FACES, K
-from fairpca.solvers.rfpca_boundary import reconstruction_errors
-from fairpca.solvers.rfpca_objective import GroupObjective, ambiguity_radii
-from fairpca.solvers.rfpca_subgradient import pca_start, solve_subgradient
+from fairpca.solvers.rfpca._boundary import reconstruction_errors
+from fairpca.solvers.rfpca.objective import GroupObjective, ambiguity_radii
+from fairpca.solvers.rfpca.subgradient import pca_start, solve_rfpca_subgradient
 
 __all__ = ["run_claims"]
 
@@ -255,7 +255,7 @@ def _restarts() -> Iterator[Verdict]:
     rows = Rows(standardise(np.asarray(data.X, dtype=np.float64))[0], data.group_code)
     moments, shares = rows.second_moments, rows.counts / rows.counts.sum()
     eps, lam = ambiguity_radii(0.15, rows.counts), 0.5
-    run = solve_subgradient(
+    run = solve_rfpca_subgradient(
         moments,
         shares,
         K,

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca import FPCA, MinMaxFairPCA
-from fairpca._linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.datasets import load, where
-from fairpca.experiments._verdicts import Verdict, as_records, decide, register_claims
+from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
 from fairpca.experiments.vu2022._protocol import RFPCA_GRID, standardise
 from fairpca.experiments.vu2022._theory import (
     convergence,
@@ -20,9 +19,10 @@ from fairpca.experiments.vu2022._theory import (
     steepest_secant,
     supremum_by_sdp,
 )
-from fairpca.solvers.fair_projection import fair_projection, fair_projection_exists
-from fairpca.solvers.rfpca_envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca_exact import solve_exact
+from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
+from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
+from fairpca.solvers.rfpca.exact import solve_rfpca
+from fairpca.solvers.rfpca.fair_projection import fair_projection, fair_projection_exists
 
 __all__ = ["run_claims"]
 
@@ -255,7 +255,7 @@ def _rate(rng: np.random.Generator) -> Iterator[Verdict]:
     kinks = []
     for _ in range(10):
         problem = random_problem(rng, 1.0)
-        optimum = solve_exact(
+        optimum = solve_rfpca(
             problem.moments, problem.shares, problem.k, problem.lam, problem.eps, robust_value="printed"
         )
         U = np.linalg.qr(optimum.V, mode="complete")[0][:, problem.k :]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca.datasets import load
-from fairpca.experiments.runner import Cell, Profile, register, tidy
+from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.vu2022 import _methods as methods
 from fairpca.experiments.vu2022._protocol import (
     Fit,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca.experiments.runner import Cell, Profile, register, tidy
-from fairpca.solvers.rfpca_exact import solve_exact_path
+from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
+from fairpca.solvers.rfpca.exact import solve_rfpca_path
 from fairpca.synthetic import Sample, vu_radius
 
 __all__ = ["run_radius"]
@@ -38,7 +38,7 @@ def run_radius(*, split: int, method: str, setting: str) -> list[dict[str, Any]]
     radii = [(LAM, np.array([first, alpha / np.sqrt(counts[1])])) for alpha in ALPHAS]
     records = []
     # Without the certificate, which would take most of the time; a test compares with certified solutions.
-    results = solve_exact_path(train, counts / counts.sum(), 1, radii, certified=False)
+    results = solve_rfpca_path(train, counts / counts.sum(), 1, radii, certified=False)
     for alpha, result in zip(ALPHAS, results, strict=True):
         v = result.V[:, 0]
         errors = np.trace(test, axis1=1, axis2=2) - np.einsum("i,gij,j->g", v, test, v)

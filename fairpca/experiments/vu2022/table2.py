@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca.datasets import load
-from fairpca.experiments.runner import Cell, Profile, register
+from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.vu2022.tables import DATASETS, FACES
 
 __all__ = ["run_counts"]

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._linalg import top_eigenpairs
 from fairpca.datasets import load
-from fairpca.experiments.runner import Cell, Profile, register, tidy
+from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.vu2022 import _methods as methods
 from fairpca.experiments.vu2022._protocol import (
     RFPCA_GRID,
@@ -27,6 +26,7 @@ from fairpca.experiments.vu2022._protocol import (
     fit_rfpca_printed,
     run_split,
 )
+from fairpca.linalg import top_eigenpairs
 from fairpca.metrics import delta_f_lin
 
 __all__ = [

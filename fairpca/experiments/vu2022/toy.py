@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._linalg import top_eigenpairs
-from fairpca.experiments.runner import Cell, Profile, register
+from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.vu2022._methods import port_map
-from fairpca.solvers.minmax_dual import minmax_dual
-from fairpca.solvers.rfpca_exact import solve_exact
-from fairpca.solvers.rfpca_subgradient import solve_subgradient
+from fairpca.linalg import top_eigenpairs
+from fairpca.solvers.minmax.dual import solve_minmax
+from fairpca.solvers.rfpca.exact import solve_rfpca
+from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
 from fairpca.synthetic import vu_toy
 
 __all__ = ["LAMS", "run_toy"]
@@ -38,13 +38,13 @@ def run_toy(*, method: str, setting: str, protocol: str) -> dict[str, Any]:
     elif method == "fairpca":
         centred = np.array([np.cov(X.T, bias=True) for X in groups])
         printed = protocol == "printed"
-        v = top_eigenpairs(port_map(centred, 1, _ETA), 1)[1] if printed else minmax_dual(centred, 1).V
+        v = top_eigenpairs(port_map(centred, 1, _ETA), 1)[1] if printed else solve_minmax(centred, 1).V
     else:
         lam, eps = float(setting.removeprefix("lam=")), np.zeros(2)
         if protocol == "printed":
-            v = solve_subgradient(moments, shares, 1, lam, eps, n_starts=_STARTS, random_state=stream).V
+            v = solve_rfpca_subgradient(moments, shares, 1, lam, eps, n_starts=_STARTS, random_state=stream).V
         else:
-            v = solve_exact(moments, shares, 1, lam, eps).V
+            v = solve_rfpca(moments, shares, 1, lam, eps).V
     direction = v[:, 0] * (1.0 if v[np.argmax(np.abs(v[:, 0])), 0] > 0 else -1.0)
     errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("i,gij,j->g", direction, moments, direction)
     return {

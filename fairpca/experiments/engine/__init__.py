@@ -1,0 +1,1 @@
+"""What runs, stores, resumes and judges experiments; knows no paper by name."""

@@ -1,0 +1,199 @@
+"""Experiments by name."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+import fairpca.experiments
+from fairpca.experiments.engine.codehash import code_hash
+from fairpca.experiments.engine.store import canonical_json
+
+Profile = Literal["smoke", "paper"]
+PROFILES: tuple[Profile, ...] = ("smoke", "paper")
+Records = Mapping[str, Any] | list[dict[str, Any]]
+Function = Callable[..., Records]
+
+# Modules of this package that hold no experiments.
+_MACHINERY = {"engine"}
+
+
+class Cell(Mapping[str, Any]):
+    """One unit of work: a frozen key of plain values (text, numbers, booleans, None, lists of those).
+
+    Parameters
+    ----------
+    **key
+        For instance ``dataset="compas", split=3, method="fpca", setting="", d=2``.
+    """
+
+    __slots__ = ("_json", "_key")
+
+    def __init__(self, **key: Any) -> None:
+        text = canonical_json(key)
+        if "__npy__" in text:
+            raise TypeError(f"The key of a cell holds plain values only, no arrays; got {key!r}.")
+        self._json = text
+        self._key: dict[str, Any] = json.loads(text)
+
+    @property
+    def json(self) -> str:
+        """The key as canonical JSON."""
+        return self._json
+
+    def __getitem__(self, name: str) -> Any:
+        return self._key[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._key)
+
+    def __len__(self) -> int:
+        return len(self._key)
+
+    def __hash__(self) -> int:
+        return hash(self._json)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and other._json == self._json
+
+    def __repr__(self) -> str:
+        return f"Cell({', '.join(f'{name}={value!r}' for name, value in self._key.items())})"
+
+
+def cell_seed(experiment: str, cell: Mapping[str, Any]) -> int:
+    """Seed of a cell: a function of the experiment's name and the cell's key alone."""
+    digest = hashlib.sha256(f"{experiment}\0{canonical_json(dict(cell))}".encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").astype(np.uint32)
+    return int(np.random.SeedSequence(words.tolist()).generate_state(1, dtype=np.uint32)[0])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid of cells and the table made from them.
+
+    Attributes
+    ----------
+    name : str
+        ``"<paper>/<exhibit>"``.
+    title : str
+        One line for `fairpca list`.
+    cells : callable
+        ``cells(profile)`` returns the cells (`Cell` or dict) of ``"smoke"`` or ``"paper"``.
+    functions : mapping of str to callable
+        What computes a cell, by the cell's ``method``; a single entry ``""`` computes all of them.
+    tabulate : callable
+        ``tabulate(frame)`` turns the cells' frame into the tidy table.
+    """
+
+    name: str
+    title: str
+    cells: Callable[[Profile], Iterable[Mapping[str, Any]]]
+    functions: Mapping[str, Function]
+    tabulate: Callable[[pd.DataFrame], pd.DataFrame]
+    _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def grid(self, profile: Profile) -> list[Cell]:
+        """Cells of a profile, checked."""
+        if profile not in PROFILES:
+            raise ValueError(f"Unknown profile {profile!r}; allowed are {', '.join(map(repr, PROFILES))}.")
+        grid = [cell if isinstance(cell, Cell) else Cell(**cell) for cell in self.cells(profile)]
+        if not grid:
+            raise ValueError(f"Experiment {self.name!r} has no cells in the profile {profile!r}.")
+        if len(set(grid)) != len(grid):
+            twice = next(cell for cell in grid if grid.count(cell) > 1)
+            raise ValueError(f"Experiment {self.name!r} has a cell twice: {twice!r}.")
+        return grid
+
+    def label(self, cell: Mapping[str, Any]) -> str:
+        """Which of `functions` computes a cell."""
+        if "" in self.functions:
+            return ""
+        method = cell.get("method")
+        if method not in self.functions:
+            raise ValueError(
+                f"Experiment {self.name!r} has no function for method {method!r}; it has {sorted(self.functions)}."
+            )
+        return str(method)
+
+    def hashes(self) -> dict[str, str]:
+        """Code hash of each of `functions` (computed once a process)."""
+        if not self._hashes:
+            self._hashes.update({label: code_hash(function) for label, function in self.functions.items()})
+        return dict(self._hashes)
+
+    def hash(self, cell: Mapping[str, Any]) -> str:
+        """Code hash of what computes this cell."""
+        return self.hashes()[self.label(cell)]
+
+
+_REGISTRY: dict[str, Experiment] = {}
+
+
+def register(
+    name: str,
+    *,
+    cells: Callable[[Profile], Iterable[Mapping[str, Any]]],
+    run_cell: Function | Mapping[str, Function],
+    tabulate: Callable[[pd.DataFrame], pd.DataFrame],
+    title: str = "",
+) -> Experiment:
+    """Make an experiment known under ``"<paper>/<exhibit>"``.
+
+    Parameters
+    ----------
+    name : str
+        ``"<paper>/<exhibit>"``, for instance ``"lee2022/table1"``.
+    cells : callable
+        ``cells(profile)`` returns the cells, as `Cell` or dict. Cheap: it is called often.
+    run_cell : callable or mapping of str to callable
+        Called with the cell's key as keyword arguments, and with ``cell_seed`` if it has an argument of that name.
+        Returns a dict of metric to value (one record) or a list of records. A mapping by the cell's ``method`` keeps
+        the code of one method from making the results of the others stale.
+    tabulate : callable
+        From the frame of cells (key columns, then returned columns) to the tidy table.
+    title : str
+        One line that says what it reproduces.
+
+    Returns
+    -------
+    Experiment
+        The registered experiment.
+    """
+    if name.count("/") != 1:
+        raise ValueError(f"The name of an experiment is '<paper>/<exhibit>'; got {name!r}.")
+    functions = dict(run_cell) if isinstance(run_cell, Mapping) else {"": run_cell}
+    experiment = Experiment(name, title, cells, functions, tabulate)
+    _REGISTRY[name] = experiment
+    return experiment
+
+
+def _papers() -> list[str]:
+    found = (module.name for module in pkgutil.iter_modules(fairpca.experiments.__path__))
+    return sorted(name for name in found if not name.startswith("_") and name not in _MACHINERY)
+
+
+def get(name: str) -> Experiment:
+    """Return the experiment of that name; an unknown one is an error that lists what there is."""
+    paper = name.partition("/")[0]
+    if name not in _REGISTRY:
+        for module in _papers():
+            if module == paper or module.startswith(f"{paper}_"):
+                importlib.import_module(f"fairpca.experiments.{module}")
+    if name not in _REGISTRY:
+        raise ValueError(f"Unknown experiment {name!r}; known are {', '.join(names()) or 'none'}.")
+    return _REGISTRY[name]
+
+
+def names() -> list[str]:
+    """Names of all experiments."""
+    for paper in _papers():
+        importlib.import_module(f"fairpca.experiments.{paper}")
+    return sorted(_REGISTRY)

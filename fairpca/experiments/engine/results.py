@@ -1,0 +1,289 @@
+"""Results that belong to the book: ``data/results/<paper>/<exhibit>.csv``, ``.json`` and ``.cells.csv.gz``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairpca._resources import data_path
+from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
+from fairpca.experiments.engine.provenance import provenance
+from fairpca.experiments.engine.registry import Cell, Experiment, Profile, get
+from fairpca.experiments.engine.store import Store, StoredCell
+
+
+def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> list[tuple[Cell, StoredCell]]:
+    """Cells of a profile with what the store has of them for the current code; missing ones are an error."""
+    known = store.get(experiment.name, experiment.hashes().values())
+    found, missing = [], 0
+    for cell in experiment.grid(profile):
+        outcome = known.get((cell.json, experiment.hash(cell)))
+        if outcome is None or outcome.status != "done":
+            missing += 1
+        else:
+            found.append((cell, outcome))
+    if missing:
+        raise LookupError(
+            f"{missing} of {missing + len(found)} cells of {experiment.name!r} ({profile}) are not in "
+            f"{store.path.name} for the current code. Compute them: fairpca run {experiment.name} --profile {profile}."
+        )
+    return found
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a kill in the middle, never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # mkstemp makes private files; results are for everybody.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def table_text(table: pd.DataFrame) -> str:
+    """CSV text of a table; floats in the shortest form that reads back exactly."""
+    return table.to_csv(index=False, lineterminator="\n")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV table exactly; empty text stays empty text in columns of text."""
+    table = pd.read_csv(path, float_precision="round_trip")
+    for name in ("dataset", "method", "setting", "metric", "protocol"):
+        if name in table.columns:
+            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
+    return table
+
+
+def grid_hash(cells: Sequence[str]) -> str:
+    """Identify a set of cells, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(cells)).encode()).hexdigest()[:32]
+
+
+def save_results(
+    name: str, profile: Profile = "paper", *, store: Any = None, folder: str | os.PathLike[str] | None = None
+) -> list[Path]:
+    """Write an experiment's finished results: the table, its provenance and the values of every cell.
+
+    Parameters
+    ----------
+    name : str
+        ``"<paper>/<exhibit>"``.
+    profile : {"smoke", "paper"}
+        All its cells must be in the store, computed by the current code.
+    store : path, optional
+        The store that has them.
+    folder : path, optional
+        Default: ``data/results`` of the source tree.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    experiment = get(name)
+    found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
+    cells = [(cell.json, outcome.records) for cell, outcome in found]
+    table = experiment.tabulate(cells_frame(cells))
+    record = {
+        "experiment": name,
+        "title": experiment.title,
+        "profile": profile,
+        "code": experiment.hashes(),
+        "grid": grid_hash([cell for cell, _ in cells]),
+        "cells": len(cells),
+        "wall_seconds": round(sum(outcome.wall_seconds for _, outcome in found), 3),
+        "cpu_seconds": round(sum(outcome.cpu_seconds for _, outcome in found), 3),
+        "computed_from": min(outcome.finished for _, outcome in found),
+        "computed_to": max(outcome.finished for _, outcome in found),
+        **provenance(),
+    }
+    base = (Path(folder) if folder is not None else _results_folder()) / name
+    files = {
+        base.with_name(base.name + ".cells.csv.gz"): write_cells(cells),
+        base.with_name(base.name + ".csv"): table_text(table).encode(),
+        base.with_name(base.name + ".json"): (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
+    }
+    for path, content in files.items():
+        write_atomically(path, content)
+    return list(files)
+
+
+def _results_folder() -> Path:
+    folder = Path(data_path("results"))
+    if folder.parent.name == "_data":
+        raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
+    return folder
+
+
+@dataclass(frozen=True)
+class StoredResults:
+    """Results read from the repository.
+
+    Attributes
+    ----------
+    name : str
+        ``"<paper>/<exhibit>"``.
+    table : DataFrame
+        The tidy table.
+    cells : DataFrame
+        Values of every cell.
+    provenance : dict
+        Code hashes, versions, machine, cost.
+    """
+
+    name: str
+    table: pd.DataFrame
+    cells: pd.DataFrame
+    provenance: Mapping[str, Any]
+
+    @property
+    def stale_reasons(self) -> list[str]:
+        """What has changed since: code of a method, or the grid of cells."""
+        experiment = get(self.name)
+        stored, current = self.provenance["code"], experiment.hashes()
+        labels = sorted(set(stored) | set(current))
+        reasons = [
+            f"the code{' of ' + label if label else ''} has changed"
+            for label in labels
+            if stored.get(label) != current.get(label)
+        ]
+        if self.provenance["grid"] != grid_hash([cell.json for cell in experiment.grid(self.provenance["profile"])]):
+            reasons.append("the grid of cells has changed")
+        return reasons
+
+    @property
+    def stale(self) -> bool:
+        """Whether the results were computed by other code or on other cells than today's."""
+        return bool(self.stale_reasons)
+
+
+def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
+    """Names of the experiments whose results are in the repository."""
+    base = Path(folder) if folder is not None else Path(data_path("results"))
+    return sorted(path.relative_to(base).with_suffix("").as_posix() for path in base.glob("*/*.json"))
+
+
+def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
+    """Read an experiment's results from the repository (or the installed package)."""
+    base = (Path(folder) if folder is not None else Path(data_path("results"))) / name
+    record = base.with_name(base.name + ".json")
+    if not record.is_file():
+        raise LookupError(
+            f"There are no stored results of {name!r}; there are {', '.join(stored_names(folder)) or 'none'}. "
+            f"Make them: fairpca run {name} --profile paper --save."
+        )
+    return StoredResults(
+        name,
+        read_table(base.with_name(base.name + ".csv")),
+        cells_frame(read_cells(base.with_name(base.name + ".cells.csv.gz").read_bytes())),
+        json.loads(record.read_text(encoding="utf-8")),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A slice computed again
+
+
+def recompute(
+    name: str,
+    where: Mapping[str, Any] | None = None,
+    *,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    ignore: Sequence[str] = ("seconds",),
+    folder: str | os.PathLike[str] | None = None,
+) -> pd.DataFrame:
+    """Compute some stored cells again, here and now, and check that they agree with what is stored.
+
+    Parameters
+    ----------
+    name : str
+        ``"<paper>/<exhibit>"``.
+    where : mapping, optional
+        Which cells: a value, or a list of values, by key column; without it all of them.
+    rtol, atol : float
+        Allowed difference, as in `numpy.allclose`.
+    ignore : sequence of str
+        Returned columns that may differ, such as times.
+    folder : path, optional
+        Other place of the stored results.
+
+    Returns
+    -------
+    DataFrame
+        Key columns, ``metric, stored, live, difference``; arrays are represented by their largest difference.
+
+    Raises
+    ------
+    AssertionError
+        If a value differs by more than allowed.
+    LookupError
+        If no stored cell matches.
+    """
+    from fairpca.experiments.engine.runner import compute
+
+    experiment, stored = get(name), load_results(name, folder)
+    chosen = stored.cells[_matches(stored.cells, where or {})]
+    if chosen.empty:
+        raise LookupError(f"No stored cell of {name!r} matches {dict(where or {})!r}.")
+    rows: list[dict[str, Any]] = []
+    for cell, part in chosen.groupby(CELL, sort=False):
+        key = json.loads(str(cell))
+        live = compute(experiment.functions[experiment.label(key)], name, key)
+        # The stored records go through the same frame, so that types and missing values are alike.
+        fresh = cells_frame([(str(cell), live)])
+        if len(fresh) != len(part):
+            raise AssertionError(f"{name}: {len(part)} stored and {len(fresh)} live records of {key}.")
+        for column in [column for column in fresh.columns if column != CELL and column not in key]:
+            if column not in ignore:
+                rows += _compare(key, column, part[column], fresh[column])
+    table = pd.DataFrame(rows)
+    wrong = table[table["difference"] > atol + rtol * table["scale"]]
+    if len(wrong):
+        raise AssertionError(f"{name}: stored and live values differ:\n{wrong.drop(columns='scale').to_string()}")
+    return table.drop(columns="scale")
+
+
+def _matches(cells: pd.DataFrame, where: Mapping[str, Any]) -> pd.Series:
+    mask = pd.Series(True, index=cells.index)
+    for column, wanted in where.items():
+        if column not in cells.columns:
+            raise ValueError(f"There is no column {column!r}; columns are {', '.join(cells.columns)}.")
+        allowed = list(wanted) if isinstance(wanted, list | tuple | set | range) else [wanted]
+        mask &= cells[column].isin(allowed)
+    return mask
+
+
+def _compare(key: Mapping[str, Any], column: str, stored: pd.Series, live: pd.Series) -> list[dict[str, Any]]:
+    rows = []
+    for old, new in zip(stored, live, strict=True):
+        row = {**key, "metric": column, "stored": old, "live": new}
+        try:
+            before, after = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
+        except (TypeError, ValueError):
+            # Text: equal or not.
+            rows.append({**row, "difference": 0.0 if old == new else np.inf, "scale": 0.0})
+            continue
+        if before.shape != after.shape:
+            rows.append({**row, "difference": np.inf, "scale": 0.0})
+            continue
+        both_missing = np.isnan(before) & np.isnan(after)
+        difference = np.where(both_missing | (before == after), 0.0, np.abs(after - before))
+        largest = float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
+        scale = float(np.nan_to_num(np.abs(before)).max(initial=0.0))
+        rows.append({**row, "difference": largest, "scale": scale})
+    return rows

@@ -1,0 +1,77 @@
+"""Verdicts on what a paper states: each follows from conditions that were computed, none is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fairpca.experiments.engine.runner import Cell, Profile, register
+
+__all__ = ["Verdict", "as_records", "decide", "judge", "register_claims", "verdict"]
+
+
+class Verdict(NamedTuple):
+    """One statement: its id in ``claims.csv``, what was computed, and what follows."""
+
+    id: str
+    ours: str
+    verdict: str
+    reason: str
+
+    def findings(self) -> dict[str, str]:
+        """All but the id, for an experiment whose cells are the statements."""
+        return {name: value for name, value in self._asdict().items() if name != "id"}
+
+
+def verdict(*parts: bool) -> str:
+    """Return "holds" if all parts of a statement hold, "holds in part" if some do, "fails" if none does."""
+    if not parts:
+        raise ValueError("A verdict needs at least one computed condition.")
+    return "holds" if all(parts) else "holds in part" if any(parts) else "fails"
+
+
+def judge(id: str, ours: str, *parts: bool, reason: str = "", note: str = "") -> Verdict:
+    """Judge a statement by the parts that it consists of.
+
+    Parameters
+    ----------
+    id : str
+        As in ``data/published/<paper>/claims.csv``.
+    ours : str
+        What was computed, in words and numbers.
+    *parts : bool
+        The conditions.
+    reason : str
+        Why not all of them are true; left out where they are.
+    note : str
+        What a reader should know whatever the verdict is.
+    """
+    outcome = verdict(*map(bool, parts))
+    return Verdict(id, ours, outcome, " ".join(filter(None, ("" if outcome == "holds" else reason, note))))
+
+
+def decide(id: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
+    """Judge a statement by one condition; `otherwise` is the verdict, computed like `good`, where it is not true."""
+    return Verdict(id, ours, "holds" if good else otherwise, "" if good else reason)
+
+
+def as_records(*groups: Iterable[Verdict]) -> list[dict[str, Any]]:
+    """Return the records of an experiment's cell: the verdicts of all groups, in order."""
+    return [verdict._asdict() for group in groups for verdict in group]
+
+
+def register_claims(
+    name: str,
+    run_claims: Callable[..., Any],
+    title: str,
+    *,
+    cells: Callable[[Profile], Iterable[Mapping[str, Any]]] = lambda profile: [Cell(method="claims")],
+) -> None:
+    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell."""
+    register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title)
+
+
+def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells[list(Verdict._fields)].fillna("").reset_index(drop=True)

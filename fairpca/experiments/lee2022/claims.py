@@ -1,0 +1,225 @@
+"""What Lee et al. (2022) say about their synthetic data (Figures 1 to 3), judged by the stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from fairpca import FPCA, published
+from fairpca.datasets import load
+from fairpca.experiments.engine.runner import Cell, Profile, load_results
+from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
+from fairpca.experiments.lee2022.fpca import FPCA_METHODS
+from fairpca.metrics import explained_variance_percent
+
+__all__ = ["fpca_seconds", "growth", "published_seconds"]
+
+_TAU = 1e-5
+
+
+def _table(stem: str) -> pd.DataFrame:
+    return load_results(f"lee2022/{stem}").table.fillna({"setting": "", "method": ""})
+
+
+def _stated(id: str) -> float:
+    return float(str(published.load_claims("lee2022").set_index("id")["value"][id]))
+
+
+def _fpca_without_mean_difference() -> float:
+    """Return the variance that FPCA keeps on synthetic data 1 when the samples' means are made equal first."""
+    data = load("synthetic1")
+    X = np.vstack([data.X[data.group_code == g] - data.X[data.group_code == g].mean(axis=0) for g in (0, 1)])
+    model = FPCA(2, delta=0.0, **FPCA_METHODS["fpca"]).fit(X, sensitive_features=np.sort(data.group_code))
+    return explained_variance_percent(data.X, model.components_.T)
+
+
+def judge_figure_1(*, id: str) -> dict[str, str]:
+    """Judge one statement about Figure 1."""
+    return _figure_1(id).findings()
+
+
+def _figure_1(id: str) -> Verdict:
+    table = _table("fig1")
+    large = table[table["setting"] == "n=5000"].set_index(["method", "metric"])["mean"]
+    small = table[table["setting"] == "n=150"].set_index(["method", "metric"])
+    value = {method: float(large[method, "mmd2"]) for method in ("pca", "fpca", "mbfpca")}
+    share = {method: float(large[method, "pct_var"]) for method in value}
+    if id == "fig1-same-moments":
+        data = load("synthetic1")
+        parts = [data.X[data.group_code == g] for g in (0, 1)]
+        C = [np.cov(part.T) for part in parts]
+        gap = float(np.linalg.norm(parts[0].mean(axis=0) - parts[1].mean(axis=0)))
+        ratio = float(np.linalg.norm(C[0] - C[1], 2) / np.linalg.norm(C[0], 2))
+        # A tenth is several times the sampling error of 5000 points.
+        text = f"means {gap:.3f} apart, covariances {ratio:.1%}; MMD² of PCA's plane {value['pca']:.3f}"
+        return judge(id, text, gap < 0.1 and ratio < 0.1, value["pca"] > 100 * _TAU)
+    if id == "fig1-size":
+        counts, stated = np.bincount(load("synthetic1").group_code), _stated(id)
+        draws = int(small["n"].to_dict()["sphere", "any_feasible"])
+        feasible = round(draws * float(small["mean"].to_dict()["sphere", "any_feasible"]))
+        reason = f"With {stated:.0f}, tau = {_TAU:.0e} can be met in {feasible} of {draws} draws."
+        text = f"{counts[0]} and {counts[1]} in the published file"
+        return judge(id, text, bool(np.all(counts == stated)), reason=reason)
+    if id == "fig1-pca":
+        return judge(id, f"MMD² {value['pca']:.3f}", value["pca"] > 100 * _TAU)
+    if id == "fig1-fpca":
+        text = f"variance {share['fpca']:.1f} % against {share['pca']:.1f} %, MMD² {value['fpca']:.4f}"
+        equal = _fpca_without_mean_difference()
+        reason = (
+            "The groups stay different, but the sampling error of the means turns FPCA's plane away from PCA's: with "
+            f"that error removed it keeps {equal:.1f} %."
+        )
+        return judge(id, text, abs(share["fpca"] - share["pca"]) < 10, value["fpca"] > 10 * _TAU, reason=reason)
+    text = f"MMD² {value['mbfpca']:.1e}; FPCA {value['fpca']:.1e}, PCA {value['pca']:.1e}"
+    return judge(id, text, value["mbfpca"] <= _TAU, min(value["fpca"], value["pca"]) > _TAU)
+
+
+def _cells_1(profile: Profile) -> Iterable[Cell]:
+    return [Cell(id=f"fig1-{name}") for name in ("same-moments", "size", "pca", "fpca", "mbf")]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Figures 2 and 3
+
+# Median of the variance of MBF-PCA in Figure 2, read in the picture.
+_DRAWN_MEDIAN = 27.0
+
+
+def _series(metric: str, statistic: str, protocol: str, method: str, setting: str) -> pd.Series:
+    table = _table("synthetic2")
+    mask = (table["metric"] == metric) & (table["protocol"] == protocol)
+    mask &= (table["method"] == method) & (table["setting"] == setting)
+    return table[mask].set_index("p")[statistic].astype(float)
+
+
+def judge_figures_2_and_3(*, id: str) -> dict[str, str]:
+    """Judge one statement about Figures 2 and 3."""
+    judges = {
+        "fig2-size": _sizes,
+        "fig2-tau": _drawn_tolerance,
+        "fig2-variance": _compare_methods,
+        "fig2-fairness": _compare_methods,
+        "fig3-fpca-explodes": _fpca_explodes,
+        "fig3-mbf-scales": _mbf_scales,
+        "fig3-infeasible": _infeasible,
+    }
+    return judges[id](id).findings()
+
+
+def _sizes(id: str) -> Verdict:
+    counts = np.bincount(load("synthetic2", p=20).group_code)
+    return judge(id, f"{counts[0]} and {counts[1]}", bool(np.all(counts == _stated(id))))
+
+
+def published_seconds(method: str, setting: str) -> dict[int, float]:
+    """Return the authors' mean times on synthetic data 2 by p."""
+    rows = _published(method, "seconds").query("setting == @setting")
+    return {int(p): float(value) for p, value in zip(rows["p"], rows["mean"], strict=True)}
+
+
+def _published(method: str, metric: str) -> pd.DataFrame:
+    table = published.load("lee2022", "fig2_fig3_stored")
+    return table[(table["method"] == method) & (table["metric"] == metric)]
+
+
+def _drawn_tolerance(id: str) -> Verdict:
+    # The boxes in print hold all dimensions, so that the median of medians is what can be compared.
+    middle = _published("mbfpca", "pct_var").groupby("setting")["median"].median()
+    stated = f"tau={_stated(id):.0e}".replace("e-0", "e-")
+    drawn = str((middle - _DRAWN_MEDIAN).abs().idxmin())
+    listed = ", ".join(f"{middle[name]:.1f} at {name}" for name in dict.fromkeys((drawn, stated)))
+    text = f"drawn about {_DRAWN_MEDIAN:.0f} %; the authors' results: {listed}"
+    reason = f"Of the {len(middle)} tolerances in the authors' files the one drawn is nearest to {drawn}."
+    return judge(id, text, drawn == stated, reason=reason)
+
+
+def _compare_methods(id: str) -> Verdict:
+    metric = "pct_var" if id == "fig2-variance" else "mmd2"
+    said, outcome = [], []
+    for name, protocol, setting in (
+        ("as drawn, tau=1e-3", "printed", "tau=1e-3"),
+        ("tau=1e-5", "printed", "tau=1e-5"),
+        ("as stated, one matrix, tau=1e-5", "stated", "tau=1e-5"),
+    ):
+        mbf = _series(metric, "median", protocol, "mbfpca", setting)
+        fpca = _series(metric, "median", protocol, "fpca", "delta=0")
+        # Similar fairness: at most twice the other's discrepancy.
+        good = mbf > fpca if metric == "pct_var" else mbf <= 2.0 * fpca
+        others = ", ".join(f"p={p}" for p in good.index[~good])
+        said.append(f"{name}: {int(good.sum())} of {len(good)}" + (f" (not {others})" if others else ""))
+        outcome.append(bool(good.all()))
+    what = "more variance" if metric == "pct_var" else "at most twice FPCA's MMD²"
+    reason = "It depends on the data and the tolerance; the dimensions are given."
+    return judge(id, f"{what} (medians, dimensions): {'; '.join(said)}", *outcome, reason=reason)
+
+
+def growth(times: dict[int, float]) -> float:
+    """Return the power of p at which times (or sizes) grow, by least squares on logarithms."""
+    return float(np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0])
+
+
+def fpca_seconds() -> tuple[dict[int, float], dict[int, float]]:
+    """Return the stored times of FPCA's program by p: this package's solver, and a general one in its faster form."""
+    rows = _table("scaling")
+    seconds: dict[str, dict[int, float]] = {"fpca": {}, "fpca_cvxpy": {}}
+    for method, p, value in zip(rows["method"], rows["p"], rows["value"], strict=True):
+        if method in seconds:
+            seconds[method][int(p)] = min(float(value), seconds[method].get(int(p), np.inf))
+    return seconds["fpca"], dict(sorted(seconds["fpca_cvxpy"].items()))
+
+
+def _fpca_explodes(id: str) -> Verdict:
+    ours, general = fpca_seconds()
+    theirs = published_seconds("fpca", "delta=0")
+    series = {"MOSEK in the authors' files": theirs, "Clarabel": general, "this package": ours}
+    said, outcome = [], []
+    for name, times in series.items():
+        power, low, high = growth(times), min(times), max(times)
+        said.append(f"{name} {times[low]:.2g} s (p={low}) to {times[high]:.2g} s (p={high}), like p^{power:.1f}")
+        # What explodes grows faster than the cubes of the matrices' sizes.
+        outcome.append(power > 3.5)
+    reason = "A property of general solvers of semidefinite programs, not of the program."
+    return judge(id, "; ".join(said), *outcome, reason=reason)
+
+
+def _mbf_scales(id: str) -> Verdict:
+    rows = _table("scaling")
+    mask = (rows["method"] == "mbfpca") & (rows["setting"] == "tau=1e-5")
+    times = {int(p): float(t) for p, t in zip(rows.loc[mask, "p"], rows.loc[mask, "value"], strict=True)}
+    theirs = published_seconds("mbfpca", "tau=1e-5")
+    low, high = min(times), max(times)
+    text = (
+        f"{times[low]:.2g} s (p={low}) to {times[high]:.2g} s (p={high}), like p^{growth(times):.1f}; the authors' "
+        f"times for p={min(theirs)} to {max(theirs)} like p^{growth(theirs):.1f}"
+    ).replace("-", "−")
+    return judge(id, text, growth(times) < 1.5, growth(theirs) < 1.5)
+
+
+def _infeasible(id: str) -> Verdict:
+    ours, general = fpca_seconds()
+    largest, last = max(ours), max(general)
+    expected = general[last] * (largest / last) ** growth(general)
+    text = f"p={largest} in {ours[largest]:.0f} s; a general solver would need about {expected / 86400:,.0f} days"
+    reason = "A specialised solver needs neither the memory nor the time of a general one."
+    return judge(id, text, ours[largest] > 3600, reason=reason)
+
+
+def _cells_2_3(profile: Profile) -> Iterable[Cell]:
+    ids = ("fig2-size", "fig2-tau", "fig2-variance", "fig2-fairness")
+    return [Cell(id=id) for id in (*ids, "fig3-fpca-explodes", "fig3-mbf-scales", "fig3-infeasible")]
+
+
+register_claims(
+    "lee2022/claims_fig1",
+    judge_figure_1,
+    "What the paper says about Figure 1 (after lee2022/fig1)",
+    cells=_cells_1,
+)
+register_claims(
+    "lee2022/claims_fig2_fig3",
+    judge_figures_2_and_3,
+    "What the paper says about Figures 2 and 3 (after lee2022/synthetic2 and lee2022/scaling)",
+    cells=_cells_2_3,
+)

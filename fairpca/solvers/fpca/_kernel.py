@@ -1,0 +1,203 @@
+"""One iteration of the primal–dual splitting for FPCA, with its certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairpca.linalg import clip_to_trace, symmetrise
+from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
+
+__all__ = ["Kernel"]
+
+_RELAXATION = 1.6
+
+
+class Kernel:
+    """State and arithmetic of the iteration; step sizes τ = ηω, σ = η/ω with η = 1/‖K‖."""
+
+    def __init__(self, problem: FPCAProblem, reduced: Reduction) -> None:
+        q = len(reduced.S)
+        self.reduced, self.mean_form = reduced, problem.mean_form
+        self.d = problem.n_components
+        self.trace_equal = problem.trace == "equal"
+        self.sum_form = problem.penalty == "sum"
+        self.S, self.kappa = reduced.S, reduced.kappa
+        self.D1, self.D2 = reduced.D1[:, None], reduced.D2[:, None]
+        self.operator = reduced.fh is not None and problem.mean_form == "operator"
+        self.quadratic = reduced.fh is not None and problem.mean_form == "quadratic"
+        self.fh = np.zeros(q) if reduced.fh is None else reduced.fh
+        self.b = reduced.bound
+        self.eta = np.sqrt(0.5) if self.operator and self.kappa > 0 else 1.0
+        self.omega = np.sqrt(self.d)
+        self.X = np.zeros((q, q))
+        self.Y1, self.Y2, self.y = np.zeros((q, q)), np.zeros((q, q)), np.zeros(q)
+        self.new_duals = (self.Y1, self.Y2, self.y)
+        self.nuclear = (0.0, 0.0)
+        self.nu = 0.0
+        self.multiplier = 0.0
+
+    def pack(self) -> np.ndarray:
+        """Return primal and dual variables as one vector, in the metric in which the iteration contracts."""
+        root = np.sqrt(self.omega)
+        return np.concatenate([self.X.ravel() / root, self.Y1.ravel() * root, self.Y2.ravel() * root, self.y * root])
+
+    def unpack(self, z: np.ndarray) -> None:
+        """Set the variables from what `pack` returned at the same step sizes."""
+        root, q = np.sqrt(self.omega), len(self.S)
+        X, Y1, Y2 = z[: 3 * q * q].reshape(3, q, q)
+        self.X, self.Y1, self.Y2, self.y = symmetrise(X) * root, Y1 / root, Y2 / root, z[3 * q * q :] / root
+
+    def adjoint(self, Y1: np.ndarray, Y2: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return K*(Y1, Y2, y), symmetric."""
+        A = self.D1 * Y1 + self.D2 * Y2 if self.kappa > 0 else np.zeros_like(self.S)
+        if self.operator:
+            A = A + np.multiply.outer(y, self.fh)
+        return symmetrise(A)
+
+    def step(self) -> np.ndarray:
+        """Do one iteration and return the new point of the Fantope before relaxation."""
+        tau, sigma = self.eta * self.omega, self.eta / self.omega
+        Xn = self.project(self.X + tau * (self.S - self.adjoint(self.Y1, self.Y2, self.y)), tau)
+        reach = 2.0 * Xn - self.X
+        Y1n, Y2n, yn = self.Y1, self.Y2, self.y
+        if self.kappa > 0:
+            Y1n, Y2n = self.clip(self.Y1 + sigma * self.D1 * reach, self.Y2 + sigma * self.D2 * reach, sigma)
+        if self.operator:
+            z = self.y + sigma * (reach @ self.fh)
+            length = np.linalg.norm(z)
+            yn = z * max(0.0, 1.0 - sigma * self.b / length) if length > 0 else z
+        self.new_duals = (Y1n, Y2n, yn)
+        self.X = self.X + _RELAXATION * (Xn - self.X)
+        self.Y1 = self.Y1 + _RELAXATION * (Y1n - self.Y1)
+        self.Y2 = self.Y2 + _RELAXATION * (Y2n - self.Y2)
+        self.y = self.y + _RELAXATION * (yn - self.y)
+        return Xn
+
+    def fantope(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return clipped eigenvalues and eigenvectors of the projection of `A` on the Fantope."""
+        w, U = np.linalg.eigh(A)
+        if not self.trace_equal:
+            inside = np.clip(w, 0.0, 1.0)
+            if inside.sum() <= self.d:
+                return inside, U
+        return clip_to_trace(w, self.d), U
+
+    def project(self, A: np.ndarray, tau: float) -> np.ndarray:
+        """Project on the Fantope, jointly with f̂'X f̂ ≤ b when that is a constraint; keep its multiplier."""
+        if not self.quadratic:
+            w, U = self.fantope(A)
+            return (U * w) @ U.T
+        F = np.multiply.outer(self.fh, self.fh)
+
+        def excess(nu: float) -> tuple[float, np.ndarray]:
+            w, U = self.fantope(A - nu * F)
+            return float(w @ (U.T @ self.fh) ** 2) - self.b, (U * w) @ U.T
+
+        accuracy = 1e-9 * self.b
+        value, X = excess(self.nu)
+        if value <= accuracy and self.nu == 0.0:
+            self.multiplier = 0.0
+            return X
+        low, high, at_low, at_high = 0.0, np.inf, np.nan, np.nan
+        nu, width = self.nu, max(self.nu, 1e-3)
+        for _ in range(200):
+            if abs(value) <= accuracy:
+                break
+            if value > 0:
+                low, at_low = nu, value
+            else:
+                if nu == 0.0:
+                    break
+                high, at_high = nu, value
+            if not np.isfinite(high):
+                width *= 2.0
+                guess = low + width
+            elif np.isnan(at_low):
+                guess = 0.0 if low == 0.0 and high < 1e-14 else max(low, high - width)
+                width *= 2.0
+            else:
+                guess = low + (high - low) * at_low / (at_low - at_high)
+                edge = 0.02 * (high - low)
+                guess = min(max(guess, low + edge), high - edge)
+                if high - low <= 1e-15 * max(1.0, high):
+                    break
+            nu = guess
+            value, X = excess(nu)
+        self.nu, self.multiplier = nu, nu / tau
+        return X
+
+    def clip(self, Z1: np.ndarray, Z2: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+        """Proximal map of σ times the conjugate of the penalty: clip singular values by water-filling."""
+        parts = [_right_singular(Z) for Z in (Z1, Z2)]
+        weight = 2.0 * self.kappa / sigma
+        if self.sum_form:
+            thresholds = [_water_level(s / sigma, weight) for s, _ in parts]
+        else:
+            level = _water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1] / sigma, weight)
+            thresholds = [level, level]
+        duals, nuclear = [], []
+        for Z, (s, V), theta in zip((Z1, Z2), parts, thresholds, strict=True):
+            cut = sigma * theta
+            k = int(np.searchsorted(-s, -cut))
+            if k == 0:
+                duals.append(np.zeros_like(Z))
+                nuclear.append(0.0)
+                continue
+            Vk, kept = V[:, :k], s[:k] - cut
+            duals.append(((Z @ Vk) * (kept / s[:k])) @ Vk.T)
+            nuclear.append(float(kept.sum()))
+        self.nuclear = (nuclear[0], nuclear[1])
+        return duals[0], duals[1]
+
+    def lower(self, Xn: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return a feasible point near `Xn` and its objective."""
+        Xn = self.reduced.meet_mean(Xn, self.d, self.mean_form)
+        return Xn, float(np.vdot(self.S, Xn)) - self.penalty(Xn)
+
+    def penalty(self, X: np.ndarray) -> float:
+        """Return κ·pen(‖D1 X‖², ‖D2 X‖²)."""
+        if self.kappa == 0:
+            return 0.0
+        t = [max(float(np.linalg.eigvalsh((D * X).T @ (D * X))[-1]), 0.0) for D in (self.D1, self.D2)]
+        return self.kappa * (sum(t) if self.sum_form else max(t))
+
+    def upper(self) -> float:
+        """Return the certificate (Theorem F2) at the newest dual point."""
+        Y1, Y2, y = self.new_duals
+        A = self.S - self.adjoint(Y1, Y2, y)
+        if self.quadratic:
+            A = A - self.multiplier * np.multiply.outer(self.fh, self.fh)
+        value = _support(A, self.d, self.trace_equal)
+        if self.kappa > 0:
+            value += _conjugate(self.nuclear, self.kappa, self.sum_form)
+        if self.quadratic:
+            value += self.multiplier * self.b
+        elif self.operator:
+            value += self.b * float(np.linalg.norm(y))
+        return value
+
+
+def _support(A: np.ndarray, d: int, trace_equal: bool) -> float:
+    """Return the maximum of <A, X> over the Fantope: Ky Fan's sum of the d largest eigenvalues."""
+    w = np.linalg.eigvalsh(A)[len(A) - d :]
+    return float(w.sum() if trace_equal else np.clip(w, 0.0, None).sum())
+
+
+def _conjugate(nuclear: tuple[float, float], kappa: float, sum_form: bool) -> float:
+    a, b = nuclear
+    return (a * a + b * b if sum_form else (a + b) ** 2) / (4.0 * kappa)
+
+
+def _right_singular(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return singular values (descending) and right singular vectors from the eigenvectors of Z'Z.
+
+    Squaring loses half the digits of the small singular values only, and those are cut off.
+    """
+    w, V = np.linalg.eigh(Z.T @ Z)
+    return np.sqrt(np.clip(w[::-1], 0.0, None)), V[:, ::-1]
+
+
+def _water_level(s: np.ndarray, weight: float) -> float:
+    """Return θ ≥ 0 with weight·θ = Σ (s_j − θ)_+ for descending `s`."""
+    candidates = np.cumsum(s) / (weight + np.arange(1, s.size + 1))
+    return float(candidates.max(initial=0.0))

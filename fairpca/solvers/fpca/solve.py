@@ -1,0 +1,137 @@
+"""Solve one instance of FPCA: choose the method, certify, round, report."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_number
+from fairpca.solvers._result import SolverResult
+from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
+from fairpca.solvers.fpca.mean import solve_mean_only
+from fairpca.solvers.fpca.problem import FPCAProblem
+from fairpca.solvers.fpca.splitting import solve_splitting
+
+__all__ = ["solve_fpca"]
+
+
+def solve_fpca(
+    problem: FPCAProblem,
+    *,
+    solver: Literal["splitting", "cvxpy"] = "splitting",
+    tol: float = 1e-7,
+    max_iter: int = 5000,
+    tie_tol: float = 1e-6,
+    rounding: Literal["plain", "fair"] = "plain",
+    backend: Literal["clarabel", "scs"] = "clarabel",
+    form: Literal["printed", "rotated"] = "rotated",
+) -> SolverResult:
+    """Solve the semidefinite program of FPCA and round its solution to a subspace.
+
+    The problem is (14) of Lee et al. (2022) or one of its two variants; see
+    :class:`~fairpca.solvers.fpca.problem.FPCAProblem`. It is a maximisation: `objective` is its value at the
+    relaxed solution P (not at V), and `bound` of the result is the proven *upper* bound.
+
+    Parameters
+    ----------
+    problem : FPCAProblem
+        From :func:`~fairpca.solvers.fpca.problem.fpca_problem`.
+    solver : {"splitting", "cvxpy"}, default="splitting"
+        The package's own solver, or the program handed to CVXPY as a referee.
+    tol : float, default=1e-7
+        Certified gap relative to max(|objective|, |bound|, <S, P>); ``status`` is ``"optimal"`` only if it is met.
+    max_iter : int, default=5000
+        Iterations of the splitting.
+    tie_tol : float, default=1e-6
+        Eigenvalues of P this close to the d-th count as tied with it; the tie goes to explained variance.
+    rounding : {"plain", "fair"}, default="plain"
+        ``"plain"``: eigenvectors of P, as published, which for δ > 0 may violate the mean constraint.
+        ``"fair"``: the V closest to that which meets it.
+    backend : {"clarabel", "scs"}, default="clarabel"
+        Used by ``solver="cvxpy"``.
+    form : {"printed", "rotated"}, default="rotated"
+        Used by ``solver="cvxpy"``: as printed, or after the exact reduction.
+
+    Returns
+    -------
+    SolverResult
+        `extra` holds ``P, spectrum, rank, eigengap, tied, well_defined, t, mean_gap`` (‖V'f‖), ``covariance_gap``
+        (‖V'QV‖), ``spread`` (λ_max − λ_min of V'QV), ``kept`` (<S, VV'>), ``kappa``, ``relative_gap``, ``method``.
+    """
+    check_choice("solver", solver, ("splitting", "cvxpy"))
+    check_choice("rounding", rounding, ("plain", "fair"))
+    check_number("tol", tol, low=0.0, low_open=True)
+    check_number("max_iter", max_iter, low=1, integer=True)
+    check_number("tie_tol", tie_tol, low=0.0)
+    start = perf_counter()
+    more: dict[str, Any] = {}
+    history: dict[str, np.ndarray] = {}
+    if solver == "cvxpy":
+        from fairpca.solvers.fpca.cvxpy import solve_fpca_cvxpy
+
+        referee = solve_fpca_cvxpy(problem, backend=backend, form=form)
+        P, lower, upper, n_iter, method = referee.P, referee.objective, referee.upper, referee.n_iter, "cvxpy"
+        more["solver_status"] = referee.status
+    else:
+        special = _special_case(problem)
+        if special is not None:
+            P, lower, upper, n_iter, method = special
+        else:
+            outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter))
+            P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
+            history = outcome.history
+    rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol)
+    if rounding == "fair" and _exceeds_level(problem, rounded.V):
+        V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
+        rounded = Rounded(V, rounded.spectrum, rounded.eigengap, rounded.tied)
+    gap = max(upper - lower, 0.0)
+    scale = max(abs(upper), abs(lower), abs(float(np.vdot(problem.S, P))))
+    relative = gap / scale if scale > 0 else gap
+    c = problem.mu * (problem.c1 + problem.c2)
+    extra = describe(problem, P, rounded) | {
+        "kappa": c / problem.reduce().scale,
+        "relative_gap": relative,
+        "method": method,
+        **more,
+    }
+    certified = bool(relative <= tol)
+    return SolverResult(
+        rounded.V,
+        "optimal" if certified else ("converged" if solver == "cvxpy" else "max_iter"),
+        lower,
+        bound=upper,
+        sense="max",
+        certificate="proof",
+        n_iter=n_iter,
+        seconds=perf_counter() - start,
+        history=history,
+        extra=extra,
+    )
+
+
+def _exceeds_level(problem: FPCAProblem, V: np.ndarray) -> bool:
+    quadratic = problem.constrains_mean and problem.mean_form == "quadratic"
+    return bool(quadratic and np.linalg.norm(V.T @ problem.f) ** 2 > problem.mean_level)
+
+
+def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, str] | None:
+    """Return (P, objective, bound, iterations, method) where no iteration is needed."""
+    p, d = problem.n_features, problem.n_components
+    room = p - 1 if problem.eliminates_mean else p
+    if problem.trace == "equal" and d == room:
+        P = np.eye(p)
+        if d < p:
+            P -= np.multiply.outer(problem.f, problem.f) / (problem.f @ problem.f)
+        value = problem.objective(P)
+        return P, value, value, 0, "only feasible point"
+    penalised = problem.mu * (problem.c1 + problem.c2) > 1e-14 * np.linalg.norm(problem.S, 2)
+    dual_block = problem.constrains_mean and problem.mean_form == "operator" and not problem.eliminates_mean
+    if penalised or dual_block:
+        return None
+    level = problem.mean_level if problem.constrains_mean else 0.0
+    solution = solve_mean_only(problem.S, problem.f, d, level=level)
+    P = solution.V @ solution.V.T
+    # The bound leaves the penalty out, so it is valid whatever is left of it.
+    return P, problem.objective(P), max(solution.upper, solution.objective), solution.n_iter, "mean only"

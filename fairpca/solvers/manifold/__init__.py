@@ -1,0 +1,1 @@
+"""Optimisation on manifolds: limited-memory BFGS with a weak Wolfe search."""

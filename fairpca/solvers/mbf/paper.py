@@ -1,0 +1,164 @@
+"""Algorithm 1 of Lee et al. (REPMS for MBF-PCA): as printed, and with the choices of the published code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pymanopt
+from pymanopt.manifolds import Stiefel
+
+from fairpca._validation import check_choice, check_number
+from fairpca.linalg import subspace_distance
+from fairpca.solvers.manifold.bfgs import RiemannianBFGS
+from fairpca.solvers.mbf._problem import MBFProblem
+
+__all__ = ["REPMSOptions", "solve_repms"]
+
+
+@dataclass(frozen=True)
+class REPMSOptions:
+    """Choices of Algorithm 1; the defaults are those of the published code.
+
+    Attributes
+    ----------
+    start : {"auxiliary", "pca", "random"}
+        V_0: the minimiser of h alone from the random frame of largest variance among eleven (code), PCA, or random.
+    rho_start : float
+        ρ_0 times h at the PCA subspace: 1 or 0.1 in the code, depending on the experiment; absent from the paper.
+    objective : {"normalised", "covariance"}
+        Whether f is divided by tr Σ (code) or not (paper, Eq. (8)).
+    rho_limit : {"stop", "clamp"}
+        At ρ_max the code stops, improperly; the paper keeps ρ_max.
+    distance : {"frobenius", "grassmann"}
+        The stopping test on successive iterates; f and h depend on the span only, so that the Frobenius distance of
+        paper and code can block on a mere rotation.
+    keep : {"last", "best"}
+        Returned iterate: the last (paper and code), or the best feasible one seen.
+    rho_factor, rho_max : float
+        θ_ρ and ρ_max.
+    epsilon_start, epsilon_min, epsilon_factor : float
+        ε_0, ε_min and θ_ε of the tolerances of the subproblems.
+    distance_min : float
+        d_min.
+    max_outer, max_inner : int
+        K, and the cap on the steps of a subproblem (the cap is only in the code).
+    """
+
+    start: str = "auxiliary"
+    rho_start: float = 1.0
+    objective: str = "normalised"
+    rho_limit: str = "stop"
+    distance: str = "frobenius"
+    keep: str = "last"
+    rho_factor: float = 2.0
+    rho_max: float = 1e10
+    epsilon_start: float = 1e-1
+    epsilon_min: float = 1e-6
+    epsilon_factor: float = 0.1
+    distance_min: float = 1e-6
+    max_outer: int = 100
+    max_inner: int = 300
+
+    def __post_init__(self) -> None:
+        check_choice("start", self.start, ("auxiliary", "pca", "random"))
+        check_choice("objective", self.objective, ("normalised", "covariance"))
+        check_choice("rho_limit", self.rho_limit, ("stop", "clamp"))
+        check_choice("distance", self.distance, ("frobenius", "grassmann"))
+        check_choice("keep", self.keep, ("last", "best"))
+        for name in ("rho_start", "rho_max", "epsilon_start", "epsilon_min", "distance_min"):
+            check_number(name, getattr(self, name), low=0, low_open=True)
+        check_number("rho_factor", self.rho_factor, low=1, low_open=True)
+        check_number("epsilon_factor", self.epsilon_factor, low=0, high=1, low_open=True, high_open=True)
+        check_number("max_outer", self.max_outer, low=1, integer=True)
+        check_number("max_inner", self.max_inner, low=1, integer=True)
+
+    @classmethod
+    def named(cls, variant: str, changes: dict[str, Any] | None = None) -> REPMSOptions:
+        """Return the choices of ``"code"`` or ``"printed"`` with some of them changed."""
+        check_choice("paper_variant", variant, ("code", "printed"))
+        options = cls() if variant == "code" else cls(start="pca", objective="covariance", rho_limit="clamp")
+        known = [f.name for f in fields(cls)]
+        for name in changes or {}:
+            if name not in known:
+                raise ValueError(f"paper_options has no entry {name!r}; choose from {', '.join(map(repr, known))}.")
+        return replace(options, **(changes or {}))
+
+
+def _subproblem(
+    problem: MBFProblem, V: np.ndarray, weight: float, rho: float, epsilon: float, max_steps: int
+) -> np.ndarray:
+    manifold = Stiefel(*V.shape)
+
+    @pymanopt.function.numpy(manifold)
+    def cost(V: np.ndarray) -> float:
+        e = problem.evaluate(V)
+        return rho * e.h - weight * e.variance
+
+    @pymanopt.function.numpy(manifold)
+    def gradient(V: np.ndarray) -> np.ndarray:
+        e = problem.evaluate(V)
+        return rho * e.h_slope - weight * e.variance_slope
+
+    optimizer = RiemannianBFGS(
+        flat_memory=True,
+        callback=lambda *_: problem.spend(),
+        verbosity=0,
+        max_iterations=max_steps,
+        min_gradient_norm=epsilon,
+        max_time=np.inf,
+    )
+    start = np.array(V, copy=True)
+    return optimizer.run(pymanopt.Problem(manifold, cost, euclidean_gradient=gradient), initial_point=start).point
+
+
+def _start(problem: MBFProblem, options: REPMSOptions, rng: np.random.Generator) -> np.ndarray:
+    if options.start == "pca":
+        return problem.pca(problem.n_components)
+    if options.start == "random":
+        return problem.random(rng)
+    frames = [problem.random(rng) for _ in range(11)]
+    widest = max(frames, key=lambda V: float(problem.spectrum @ np.sum(V * V, axis=1)))
+    return _subproblem(problem, widest, 0.0, 1.0, 1e-6, options.max_inner)
+
+
+def solve_repms(problem: MBFProblem, options: REPMSOptions, random_state: int, total_variance: float) -> np.ndarray:
+    """Run Algorithm 1 of Lee et al. on the Stiefel manifold and return the iterate that it returns.
+
+    Parameters
+    ----------
+    problem : MBFProblem
+        The problem, Eq. (8), with its tolerance τ.
+    options : REPMSOptions
+        The choices that the paper leaves open, or in which paper and code differ.
+    random_state : int
+        Seed of the random starts.
+    total_variance : float
+        tr Σ, the factor between the two objectives.
+
+    Returns
+    -------
+    ndarray of shape (q, d)
+        Not necessarily feasible: the last iterate, unless ``options.keep`` says otherwise.
+    """
+    rng = np.random.default_rng(random_state)
+    weight = 1.0 if options.objective == "normalised" else total_variance
+    rho = options.rho_start / max(problem.evaluate(problem.pca(problem.n_components)).h, 1e-12)
+    V = _start(problem, options, rng)
+    epsilon = options.epsilon_start
+    for _ in range(options.max_outer + 1):
+        new = _subproblem(problem, V, weight, rho, epsilon, options.max_inner)
+        e = problem.evaluate(new)
+        problem.log("REPMS", rho, e)
+        moved = subspace_distance(new, V) if options.distance == "grassmann" else float(np.linalg.norm(new - V))
+        V = new
+        if moved <= options.distance_min and epsilon <= options.epsilon_min and e.h <= problem.tau:
+            break
+        epsilon = max(options.epsilon_min, options.epsilon_factor * epsilon)
+        if e.h > problem.tau:
+            if options.rho_limit == "stop" and rho * options.rho_factor > options.rho_max:
+                break
+            rho = min(options.rho_factor * rho, options.rho_max)
+    best = problem.record.feasible
+    return best.V if options.keep == "best" and best is not None else V

@@ -1,0 +1,287 @@
+"""MBF-PCA of Lee et al. (AAAI 2022): largest variance subject to a bound on the groups' MMD², from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from fairpca.linalg import orthonormal
+from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
+from fairpca.solvers.mbf.continuation import solve_continuation
+from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
+from fairpca.solvers.mmd.approx import FourierRows, subsampled
+from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
+
+__all__ = ["Comparison", "MBFSettings", "solve_mbf"]
+
+_INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
+_ROUNDS = 6  # of tightening, when an approximate kernel guides the search
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows and groups whose distributions one term of the constraint compares."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
+class MBFSettings:
+    """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
+
+    schedule: Literal["continuation", "paper"] = "continuation"
+    paper: REPMSOptions = field(default_factory=REPMSOptions)
+    n_starts: int = 1
+    approximation: Literal["subsample", "fourier"] | None = None
+    approximation_size: int = 5000
+    tol: float = 1e-6
+    max_iter: int = 20000
+    n_threads: int = 1
+    random_state: int = 0
+    verbose: int = 0
+
+
+@dataclass
+class _Reduced:
+    """Centred data in working coordinates: basis, spectrum and rank, and how to build a term there."""
+
+    X: np.ndarray
+    basis: np.ndarray
+    spectrum: np.ndarray
+    rank: int
+    total: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, n_components: int) -> _Reduced:
+        centred = X - X.mean(axis=0)
+        covariance = centred.T @ centred / len(X)
+        basis, spectrum, rank = row_space(covariance, n_components)
+        return cls(centred, basis, spectrum, rank, float(np.trace(covariance)))
+
+    def exact(self, comparison: Comparison) -> WeightedRows:
+        return WeightedRows.from_groups(self.X[comparison.rows], comparison.codes)
+
+    def inside(self, term: WeightedRows) -> WeightedRows:
+        """Return a term in working coordinates; coordinates without variance are exactly zero."""
+        coordinates = term.X @ self.basis
+        coordinates[:, self.rank :] = 0.0
+        return WeightedRows(coordinates, term.C)
+
+
+def _search_terms(
+    reduced: _Reduced, comparisons: Sequence[Comparison], exact: list[WeightedRows], d: int, settings: MBFSettings
+) -> list[Term]:
+    if settings.approximation is None:
+        return [reduced.inside(term) for term in exact]
+    terms: list[Term] = []
+    for comparison in comparisons:
+        rows = reduced.X[comparison.rows] @ reduced.basis
+        rows[:, reduced.rank :] = 0.0
+        if settings.approximation == "subsample":
+            terms.append(subsampled(rows, comparison.codes, settings.approximation_size, settings.random_state))
+        else:
+            terms.append(
+                FourierRows.from_groups(rows, comparison.codes, d, settings.approximation_size, settings.random_state)
+            )
+    return terms
+
+
+@dataclass
+class _Outcome:
+    """What a search leaves behind."""
+
+    V: np.ndarray
+    mmd2: float
+    feasible: bool
+    settled: bool
+    starts: int
+    interrupted: bool
+    exhausted: bool
+
+
+def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
+    """Run one schedule; whatever ends it, the best that was seen is kept."""
+    settled, starts, interrupted, exhausted = False, 0, False, False
+    returned: np.ndarray | None = None
+    try:
+        if settings.schedule == "paper":
+            returned = solve_repms(problem, settings.paper, settings.random_state, total)
+            settled, starts = True, 1
+        else:
+            settled, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
+    except Budget:
+        exhausted = True
+    except KeyboardInterrupt:
+        if problem.record.fairest is None:
+            raise
+        interrupted = True
+    if returned is not None:
+        e = problem.evaluate(returned)
+        return _Outcome(returned, e.h, e.h <= problem.tau, settled, starts, interrupted, exhausted)
+    best = problem.record.feasible or problem.record.fairest
+    assert best is not None
+    return _Outcome(best.V, best.h, best.h <= problem.tau, settled, starts, interrupted, exhausted)
+
+
+def solve_mbf(
+    X: np.ndarray,
+    comparisons: Sequence[Comparison],
+    n_components: int,
+    tau: float,
+    sigma: float,
+    settings: MBFSettings | None = None,
+) -> SolverResult:
+    """Solve ``max tr V'ΣV  subject to  V'V = I,  h(V) <= τ`` (Eq. (8) of Lee et al., tolerance of Definition 8).
+
+    h is the sum over `comparisons` of the squared MMD (biased, Gaussian kernel of width σ) between the projected
+    groups. Identical rows are merged, the problem is reduced to the row space plus as many directions without
+    variance as a solution can use, and both steps are undone in the answer: they are exact.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows; they are centred here and not scaled.
+    comparisons : sequence of Comparison
+        One for demographic parity and equal opportunity, one for each class for equalised odds.
+    n_components : int
+        Dimension d.
+    tau : float
+        Tolerance τ on h.
+    sigma : float
+        Bandwidth σ.
+    settings : MBFSettings, optional
+        Schedule, starts, budget, approximation.
+
+    Returns
+    -------
+    SolverResult
+        ``objective`` is tr V'ΣV, to be maximised (population covariance). The status is ``"converged"``
+        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget or an interruption ended
+        the search) or ``"infeasible"`` (`V` has the smallest h found). ``extra`` has ``mmd2``, ``tau``, ``sigma``,
+        ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``interrupted``, and ``mmd2_approximate`` with
+        an approximate kernel; ``history`` the solved subproblems.
+    """
+    settings = MBFSettings() if settings is None else settings
+    began = perf_counter()
+    reduced = _Reduced.of(X, n_components)
+    exact = [reduced.exact(comparison) for comparison in comparisons]
+    terms = _search_terms(reduced, comparisons, exact, n_components, settings)
+
+    def lifted(V: np.ndarray) -> np.ndarray:
+        return orthonormal(reduced.basis @ V)
+
+    def exact_mmd2(V: np.ndarray) -> float:
+        return max(total_mmd2(exact, V, sigma, settings.n_threads), 0.0)
+
+    def problem_at(target: float) -> MBFProblem:
+        return MBFProblem(
+            reduced.spectrum,
+            reduced.rank,
+            terms,
+            sigma,
+            n_components,
+            target,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            n_threads=settings.n_threads,
+            verbose=settings.verbose,
+        )
+
+    problem = problem_at(tau * _INSIDE)
+    outcome = _search(problem, settings, reduced.total, None)
+    V = lifted(outcome.V)
+    extra: dict[str, Any] = {}
+    evaluations, steps = problem.record.n_evaluations, problem.record.n_iter
+    if settings.approximation is not None:
+        V, outcome, problem, counts = _tightened(
+            problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau
+        )
+        extra["mmd2_approximate"] = outcome.mmd2
+        evaluations, steps = evaluations + counts[0], steps + counts[1]
+    mmd2 = exact_mmd2(V)
+    variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
+    status: Status = (
+        "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted or outcome.interrupted else "converged"
+    )
+    extra |= {
+        "mmd2": mmd2,
+        "tau": tau,
+        "sigma": sigma,
+        "variance_ratio": variance / reduced.total,
+        "n_evaluations": evaluations,
+        "n_starts": outcome.starts,
+        "rank": reduced.rank,
+        "interrupted": outcome.interrupted,
+        "tolerance_used": outcome.settled,
+    }
+    message = _message(status, mmd2, tau, outcome, settings, reduced.rank, n_components)
+    if message:
+        extra["message"] = message
+    return SolverResult(
+        V,
+        status,
+        variance,
+        sense="max",
+        n_iter=steps,
+        seconds=perf_counter() - began,
+        history=problem.summary(),
+        extra=extra,
+    )
+
+
+def _tightened(
+    problem: MBFProblem,
+    outcome: _Outcome,
+    problem_at: Callable[[float], MBFProblem],
+    settings: MBFSettings,
+    reduced: _Reduced,
+    lifted: Callable[[np.ndarray], np.ndarray],
+    exact_mmd2: Callable[[np.ndarray], float],
+    tau: float,
+) -> tuple[np.ndarray, _Outcome, MBFProblem, tuple[int, int]]:
+    """Lower the target of the approximate kernel until the exact kernel meets τ, a few rounds at most."""
+    target, evaluations, steps = problem.tau, 0, 0
+    V = lifted(outcome.V)
+    value = exact_mmd2(V)
+    best = (value, V, outcome, problem)
+    for _ in range(_ROUNDS):
+        if value <= tau or outcome.interrupted or outcome.exhausted:
+            break
+        # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
+        target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        following = problem_at(target)
+        outcome = _search(following, settings, reduced.total, outcome.V)
+        V = lifted(outcome.V)
+        value = exact_mmd2(V)
+        evaluations += following.record.n_evaluations
+        steps += following.record.n_iter
+        if value < best[0]:
+            best = (value, V, outcome, following)
+    return best[1], best[2], best[3], (evaluations, steps)
+
+
+def _message(
+    status: str, mmd2: float, tau: float, outcome: _Outcome, settings: MBFSettings, rank: int, d: int
+) -> str | None:
+    if status == "converged":
+        return None
+    if outcome.interrupted:
+        begin = "interrupted; the best iterate so far is returned"
+    elif outcome.exhausted:
+        begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
+    elif settings.schedule == "paper":
+        begin = "Algorithm 1 ended at an iterate that violates its constraint; the continuation schedule may do better"
+    else:
+        begin = f"no subspace with MMD² <= tau was found from {outcome.starts} starts"
+    if status == "max_iter":
+        return f"{begin} (MMD² {mmd2:.3e} <= tau={tau:g})"
+    hint = f"; raise tau, choose fewer than {d} components"
+    if d >= rank - 1:
+        hint += f" ({d} of them keep nearly all of the {rank} dimensions of the data)"
+    return f"{begin}: the MMD² of the result is {mmd2:.3e} > tau={tau:g}{hint}, or try more n_starts"

@@ -1,0 +1,270 @@
+"""Exact fair PCA of Samadi et al. (2018) by its dual: a concave function of the groups' weights."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_components, check_number
+from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
+from fairpca.solvers.spectral.pencil import Pencil, sum_error
+
+__all__ = ["Objective", "certified_status", "check_problem", "solve_minmax", "solve_minmax_path", "trivial_result"]
+
+Objective = Literal["loss", "error"]
+_Ascending = tuple[np.ndarray, np.ndarray]
+_ROUNDS = 30
+_BOTH = ((1.0, 0.0), (0.0, 1.0))
+
+
+def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tuple[np.ndarray, int]:
+    """Return the moments as float64 and the dimension, or raise with what is wrong."""
+    moments = np.asarray(moments, dtype=np.float64)
+    if moments.ndim != 3 or moments.shape[1] != moments.shape[2] or len(moments) < 2:
+        raise ValueError(
+            f"moments has shape {moments.shape}; it must be (n_groups, n_features, n_features) with two groups or more."
+        )
+    if not np.isfinite(moments.sum()):
+        raise ValueError("moments contain NaN or infinite values; clean or impute the data first.")
+    check_choice("objective", objective, ("loss", "error"))
+    return moments, check_components(n_components, moments.shape[1])
+
+
+def certified_status(objective: float, bound: float, tol: float, floor: float) -> Status:
+    """Return ``"optimal"`` when the gap is at most `tol` of the objective or at most `floor`, rounding's share."""
+    return "optimal" if objective - bound <= max(tol * abs(objective), floor) else "max_iter"
+
+
+def trivial_result(moments: np.ndarray, seconds: float = 0.0) -> SolverResult:
+    """Return the solution for ``n_components == n_features``: everything is kept and nothing is lost."""
+    m, p = moments.shape[:2]
+    extra = {
+        "weights": np.full(m, 1.0 / m),
+        "losses": np.zeros(m),
+        "errors": np.zeros(m),
+        "best_sums": np.trace(moments, axis1=1, axis2=2),
+        "extra_dimensions": 0,
+        "large_solves": 0,
+    }
+    return SolverResult(np.eye(p), "optimal", 0.0, bound=0.0, certificate="proof", seconds=seconds, extra=extra)
+
+
+def solve_minmax(
+    moments: np.ndarray,
+    n_components: int,
+    *,
+    objective: Objective = "loss",
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    pencil: Pencil | None = None,
+) -> SolverResult:
+    r"""Minimise the largest loss of any group, exactly.
+
+    With second moments :math:`C_g` and :math:`\alpha_g` the sum of the d largest eigenvalues of :math:`C_g`, the
+    problem (Samadi et al., Definition 4.4 with Lemmas 4.6 and 4.7) is
+
+    .. math:: z^* = \min_{V'V = I_d} \max_g \; \alpha_g - \operatorname{tr} V'C_gV
+              = \max_{w \in \Delta} \; w'\alpha - \lambda_1(C_w) - \dots - \lambda_d(C_w),
+              \quad C_w = \sum_g w_g C_g,
+
+    where the second equality holds for two groups; for more, the right-hand side is the value of the relaxation (4)
+    and is attained in d or a few more dimensions (:mod:`fairpca.solvers.minmax.groups`).
+
+    Two groups: the dual has one variable t and slope ``loss_0 - loss_1``. A safeguarded Newton iteration finds its
+    maximum; where eigenvalues cross there, the space is turned inside the tied eigenspace until the losses are
+    equal, so the answer has exactly rank d (no extra dimension: Tantipongpipat et al. 2019).
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_groups, p, p)
+        Second moment of each group, averaged over its rows and centred as wanted.
+    n_components : int
+        d.
+    objective : {"loss", "error"}
+        "loss" is the paper's; "error" drops the groups' own optima and takes :math:`\operatorname{tr} C_g` for
+        :math:`\alpha_g`. The errors of two groups need not be equal at the optimum (the weight may be 0 or 1).
+    tol : float
+        Relative duality gap for status "optimal". The iteration always goes to rounding level.
+    max_iter : int
+        Decompositions of the working matrices in one search.
+    pencil : Pencil, optional
+        To share its basis between calls on the same moments.
+
+    Returns
+    -------
+    SolverResult
+        ``objective`` is the largest loss (error), ``bound`` the dual value, ``n_iter`` the decompositions.
+        ``extra``: ``weights`` (dual), ``losses``, ``errors``, ``best_sums`` (:math:`\alpha_g`),
+        ``extra_dimensions``, ``large_solves``; ``history``: ``t``, ``dual``, ``slope``.
+    """
+    started = perf_counter()
+    moments, d = check_problem(moments, n_components, objective)
+    check_number("tol", tol, low=0, low_open=True)
+    check_number("max_iter", max_iter, low=1, integer=True)
+    if d == moments.shape[1]:
+        return trivial_result(moments, perf_counter() - started)
+    pencil = Pencil(moments) if pencil is None else pencil
+    if len(moments) == 2:
+        return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
+    from fairpca.solvers.minmax.groups import several_groups
+
+    return several_groups(pencil, d, objective, tol, max_iter, started)
+
+
+def solve_minmax_path(
+    moments: np.ndarray,
+    d_max: int,
+    *,
+    objective: Objective = "loss",
+    tol: float = 1e-9,
+    max_iter: int = 100,
+) -> list[SolverResult]:
+    """Solve :func:`solve_minmax` for d = 1, …, `d_max` with one shared basis and the groups' own spectra once.
+
+    Returns
+    -------
+    list of SolverResult
+        Element i has dimension i + 1.
+    """
+    moments, d_max = check_problem(moments, d_max, objective)
+    check_number("tol", tol, low=0, low_open=True)
+    check_number("max_iter", max_iter, low=1, integer=True)
+    pencil = Pencil(moments)
+    inner = min(d_max, moments.shape[1] - 1)
+    if len(moments) > 2:
+        from fairpca.solvers.minmax.groups import several_groups
+
+        results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
+    else:
+        started = perf_counter()
+        problem = _TwoGroups(pencil, objective, max_iter)
+        guesses: list[float | None] = [None] * inner if pencil.is_dense else problem.prepare_path(inner)
+        results = []
+        for d in range(1, inner + 1):
+            results.append(problem.solve(d, tol, started, start=guesses[d - 1]))
+            started = perf_counter()
+    if d_max > inner:
+        results.append(trivial_result(moments))
+    return results
+
+
+class _TwoGroups:
+    """The two-group problem in a pencil's working coordinates, with the groups' own spectra kept between calls."""
+
+    def __init__(self, pencil: Pencil, objective: str, max_iter: int) -> None:
+        self.pencil, self.objective, self.max_iter = pencil, objective, max_iter
+        self._version = -1
+
+    def ends(self) -> tuple[_Ascending, _Ascending]:
+        """Eigen-decompositions of the second and the first working matrix (t = 0 and t = 1)."""
+        if self._version != self.pencil.version:
+            self.pencil.n_small += 2
+            S0, S1 = self.pencil.small
+            self._ends = np.linalg.eigh(S1), np.linalg.eigh(S0)
+            self._squares: tuple[np.ndarray, np.ndarray] | None = None
+            self._version = self.pencil.version
+        return self._ends
+
+    def own_sums(self, d: int) -> tuple[float, float]:
+        """Sum of the `d` largest eigenvalues of each group's matrix."""
+        (w1, _), (w0, _) = self.ends()
+        return float(w0[-d:].sum()), float(w1[-d:].sum())
+
+    def references(self, d: int) -> tuple[float, float]:
+        """What the groups' sums are compared with."""
+        if self.objective == "error":
+            return float(self.pencil.traces[0]), float(self.pencil.traces[1])
+        return self.own_sums(d)
+
+    def search(self, d: int, start: float | None) -> LineOptimum:
+        """Maximise the dual in the working coordinates."""
+        a0, a1 = self.references(d)
+        S0, S1 = self.pencil.small
+        optimum = maximise_on_line(S0, S1, a0, a1, d, start=start, ends=self.ends(), max_iter=self.max_iter)
+        self.pencil.n_small += optimum.n_points - 2
+        return optimum
+
+    def start_large(self, d: int) -> None:
+        """Begin the basis: the middle weight roughly, then the groups' own leading spaces where losses need them."""
+        self.pencil.refine([(0.5, 0.5)], d, tol=1e-3)
+        if self.objective == "loss":
+            self.pencil.keep = [(w, d) for w in _BOTH]
+            self.pencil.refine(_BOTH, d)
+
+    def prepare_path(self, d_max: int) -> list[float | None]:
+        """Make the basis good at once for all weights that the dimensions will need; return guesses of them.
+
+        Eigenvectors are smooth functions of t, so spaces computed at three Chebyshev nodes of the range of the
+        guesses (and at the ends) represent those in between.
+        """
+        self.start_large(d_max)
+        self.pencil.compress([*_BOTH, (0.5, 0.5)], d_max)
+        guesses: list[float] = []
+        for d in range(1, d_max + 1):
+            guesses.append(self.search(d, guesses[-1] if guesses else None).t)
+        middle, half = (min(guesses) + max(guesses)) / 2, (max(guesses) - min(guesses)) / 2
+        for node in (-(0.75**0.5), 0.0, 0.75**0.5):
+            t = middle + half * node
+            self.pencil.refine([(t, 1.0 - t)], d_max)
+        return list(guesses)
+
+    def slack(self, d: int, optimum: LineOptimum) -> float:
+        """Estimate by how much the working matrices' value may differ from the true one."""
+        if self.pencil.is_dense:
+            return 0.0
+        weights = (optimum.t, 1.0 - optimum.t)
+        w, Y = optimum.values[-optimum.stop :], optimum.vectors[:, -optimum.stop :]
+        edge = optimum.values[::-1][optimum.stop - 1 :]
+        total = sum_error(self.pencil.residual_squares(weights, w, Y), edge)
+        if self.objective == "loss":
+            ends = self.ends()
+            if self._squares is None or len(self._squares[0]) < d:
+                self._squares = tuple(  # type: ignore[assignment]
+                    self.pencil.residual_squares(weights, w[-d:], Y[:, -d:])
+                    for weights, (w, Y) in zip(_BOTH[::-1], ends, strict=True)
+                )
+            assert self._squares is not None
+            total += max(sum_error(s[-d:], w[::-1][d - 1 :]) for s, (w, _) in zip(self._squares, ends, strict=True))
+        return total
+
+    def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
+        """Solve for dimension `d`, enlarging the basis until it holds the optimal space."""
+        pencil = self.pencil
+        small_before, large_before = pencil.n_small, pencil.n_large
+        if not pencil.is_dense and pencil.version == 0:
+            self.start_large(d)
+        for _ in range(_ROUNDS):
+            optimum = self.search(d, start)
+            if not pencil.refine([(optimum.t, 1.0 - optimum.t)], optimum.stop):
+                break
+            start = optimum.t
+        V, slack = pencil.lift(optimum.V), self.slack(d, optimum)
+        if self.objective == "error":  # the losses are only reported, but they should be right
+            pencil.refine(_BOTH, d)
+        errors = pencil.traces - optimum.sums
+        losses = np.array(self.own_sums(d)) - optimum.sums
+        value = float((errors if self.objective == "error" else losses).max())
+        bound = min(optimum.phi - slack, value)
+        visited = np.array(optimum.visited)
+        extra = {
+            "weights": np.array([optimum.t, 1.0 - optimum.t]),
+            "losses": losses,
+            "errors": errors,
+            "best_sums": losses + optimum.sums,
+            "extra_dimensions": 0,
+            "large_solves": pencil.n_large - large_before,
+        }
+        return SolverResult(
+            V,
+            certified_status(value, bound, tol, 1e-14 * float(pencil.traces.max())),
+            value,
+            bound=bound,
+            certificate="proof" if pencil.is_dense else "estimate",
+            n_iter=pencil.n_small - small_before,
+            seconds=perf_counter() - started,
+            history={"t": visited[:, 0], "dual": visited[:, 1], "slope": visited[:, 2]},
+            extra=extra,
+        )

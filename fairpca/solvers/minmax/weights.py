@@ -1,0 +1,218 @@
+"""Algorithms 2 and 3 of Samadi et al. (2018): multiplicative weights, as printed and as in the published codes."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_number
+from fairpca.linalg import symmetrise, top_eigenpairs
+from fairpca.solvers._result import SolverResult
+from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
+from fairpca.solvers.minmax.dual import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax.sdp import Rounding
+from fairpca.solvers.spectral.pencil import Pencil
+
+__all__ = ["VARIANTS", "Variant", "solve_minmax_weights"]
+
+Variant = Literal["paper", "samadi2018_code", "vu2022_code"]
+VARIANTS = ("paper", "samadi2018_code", "vu2022_code")
+
+
+class _Recentring(NamedTuple):
+    """What the published code's PCA calls subtract when the rows are not centred."""
+
+    means: np.ndarray
+    counts: np.ndarray
+
+    def own(self, moments: np.ndarray) -> np.ndarray:
+        return moments - self.means[:, :, None] * self.means[:, None, :]
+
+    def stacked(self, combined: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        n = self.counts.sum()
+        shift = (np.sqrt(weights * self.counts)[:, None] * self.means).sum(axis=0)
+        return combined - np.multiply.outer(shift, shift) / n
+
+
+def solve_minmax_weights(
+    moments: np.ndarray,
+    n_components: int,
+    *,
+    objective: Objective = "loss",
+    variant: Variant = "paper",
+    eta: float | None = None,
+    n_iter: int = 100,
+    rounding: Rounding = "lp",
+    tol: float = 1e-9,
+    recentred: tuple[np.ndarray, np.ndarray] | None = None,
+) -> SolverResult:
+    r"""Approximate the relaxation (26)-(28) by multiplicative weights.
+
+    From equal weights, T times: take the top d eigenvectors of :math:`\sum_g w_g C_g` (Algorithm 2), and multiply
+    :math:`w_g` by :math:`e^{\eta l_g}` with the group's loss there (Algorithm 3). The weights are kept as
+    logarithms, so no step size overflows.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_groups, p, p)
+        Second moment of each group.
+    n_components : int
+        d.
+    objective : {"loss", "error"}
+        As in :func:`fairpca.solvers.minmax.dual.solve_minmax`.
+    variant : {"paper", "samadi2018_code", "vu2022_code"}
+        * "paper": the average of the projections, as printed, then `rounding`.
+        * "samadi2018_code": average or last projection, whichever has the smaller largest loss; no rounding; the
+          affine map :math:`I - \sqrt{I - P}`, as in the authors' MATLAB scripts.
+        * "vu2022_code": the same with the selection of the Python port by Vu et al., which sums all entries of the
+          matrix product :math:`C_g P` where the inner product is meant, so that the choice is arbitrary.
+    eta : float, optional
+        Step size :math:`\eta`. By default :math:`4 / (\rho \sqrt{T})` with the largest loss rho of the first
+        iterate, which makes the iteration independent of the data's unit and lets the average's error fall like
+        :math:`1 / \sqrt{T}`. The published scripts use 1 (credit) and 20 / d (faces).
+    n_iter : int
+        T; the published scripts use 10 and 5.
+    rounding : {"lp", "none"}
+        For "paper": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
+    tol : float
+        Relative gap for status "optimal"; all T iterations are made in any case.
+    recentred : (means, counts), optional
+        Means (n_groups × p) and counts of the groups' rows, for moments of rows that are not centred: makes every
+        PCA inside the algorithm subtract the mean of its input, as the published code's calls do. There is no
+        certificate then.
+
+    Returns
+    -------
+    SolverResult
+        ``bound`` is the best dual value met. ``history``: ``weights`` and ``losses`` (T × n_groups),
+        ``average_losses``. ``extra``: ``chosen`` ("average" or "last"), ``eta``, ``eigenvalues`` and ``basis`` of P,
+        ``leading`` (its top d eigenvectors), ``average_loss``, ``last_loss``, ``extra_dimensions``, ``losses``, …
+    """
+    started = perf_counter()
+    moments, d = check_problem(moments, n_components, objective)
+    check_choice("variant", variant, VARIANTS)
+    check_choice("rounding", rounding, ("lp", "none"))
+    check_number("n_iter", n_iter, low=1, integer=True)
+    check_number("tol", tol, low=0, low_open=True)
+    if eta is not None:
+        check_number("eta", eta, low=0, low_open=True)
+    m, p = moments.shape[:2]
+    if d == p:
+        return trivial_result(moments, perf_counter() - started)
+    traces = np.trace(moments, axis1=1, axis2=2)
+    pencil = Pencil(moments)
+    recentring = None if recentred is None else _Recentring(*map(np.asarray, recentred))
+    best = _own_sums(pencil, moments, d, recentring)
+    references = traces if objective == "error" else best
+    ones = moments.sum(axis=2)  # C_g 1, for the port's selection rule
+
+    logs = np.zeros(m)
+    weights_seen, sums_seen, port_seen = (np.empty((n_iter, m)) for _ in range(3))
+    average = _Average(p, d, n_iter)
+    for step in range(n_iter):
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        if recentring is None:
+            V = pencil.top(weights, d)[1]
+        else:
+            V = top_eigenpairs(recentring.stacked(np.tensordot(weights, moments, 1), weights), d)[1]
+        weights_seen[step] = weights
+        sums_seen[step] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
+        port_seen[step] = ones @ (V @ V.sum(axis=0))
+        average.add(V)
+        losses = references - sums_seen[step]
+        if eta is None:
+            eta = 4.0 / (losses.max() * n_iter**0.5) if losses.max() > 0 else 1.0
+        logs = logs + eta * losses
+        logs -= logs.max()
+
+    losses_seen = references - sums_seen
+    average_losses = references - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
+    average_loss, last_loss = float(average_losses[-1].max()), float(losses_seen[-1].max())
+    if variant == "paper":
+        chosen = "average"
+    elif variant == "samadi2018_code":
+        chosen = "average" if average_loss < last_loss else "last"
+    else:
+        port_average, port_last = references - port_seen.mean(axis=0), references - port_seen[-1]
+        chosen = "average" if port_average.max() < port_last.max() else "last"
+    lam, U = average.spectrum() if chosen == "average" else (np.ones(d), V)
+    leading = U[:, :d]
+    if variant == "paper" and rounding == "lp":
+        lam, U = _rounded(moments, references, d, U)
+    total = np.einsum("ij,gik,kj,j->g", U, moments, U, lam, optimize=True)
+    value = float((references - total).max())
+    dual = float((weights_seen * losses_seen).sum(axis=1).max())
+    bound = min(dual, value) if recentring is None else float("nan")
+    extra = {
+        "weights": weights_seen[-1],
+        "losses": best - total,
+        "errors": traces - total,
+        "best_sums": best,
+        "eigenvalues": lam,
+        "basis": U,
+        "leading": leading,
+        "extra_dimensions": len(lam) - d,
+        "chosen": chosen,
+        "eta": float(eta),  # type: ignore[arg-type]
+        "average_loss": average_loss,
+        "last_loss": last_loss,
+    }
+    return SolverResult(
+        affine_map(U, lam),
+        "max_iter" if recentring else certified_status(value, bound, tol, 1e-14 * float(traces.max())),
+        value,
+        bound=bound,
+        certificate="none" if np.isnan(bound) else "proof" if pencil.is_dense else "estimate",
+        basis=basis_kind(lam),
+        n_iter=n_iter,
+        seconds=perf_counter() - started,
+        history={"weights": weights_seen, "losses": losses_seen, "average_losses": average_losses},
+        extra=extra,
+    )
+
+
+def _own_sums(pencil: Pencil, moments: np.ndarray, d: int, recentring: _Recentring | None) -> np.ndarray:
+    """Largest variance that d dimensions can keep of each group (as the published code finds it, if recentred)."""
+    if recentring is None:
+        return np.array([pencil.top(unit, d)[0].sum() for unit in np.eye(len(moments))])
+    sums = []
+    for C, own in zip(moments, recentring.own(moments), strict=True):
+        V = top_eigenpairs(own, d)[1]
+        sums.append(np.einsum("ij,ij->", V, C @ V))
+    return np.array(sums)
+
+
+def _rounded(moments: np.ndarray, references: np.ndarray, d: int, U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    sums = np.einsum("ij,gik,kj->gj", U, moments, U, optimize=True)
+    lam = round_by_lp(sums, references, d)
+    order = np.argsort(-lam, kind="stable")
+    order = order[lam[order] > 0]
+    return lam[order], U[:, order]
+
+
+class _Average:
+    """Mean of projections, kept as their stacked bases while these have fewer columns than the space."""
+
+    def __init__(self, p: int, d: int, n_iter: int) -> None:
+        self.count, self.n_iter = 0, n_iter
+        self.bases: list[np.ndarray] | None = [] if d * n_iter < p else None
+        self.total = None if self.bases is not None else np.zeros((p, p))
+
+    def add(self, V: np.ndarray) -> None:
+        if self.bases is not None:
+            self.bases.append(V)
+        else:
+            self.total += V @ V.T
+        self.count += 1
+
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.bases is None:
+            assert self.total is not None
+            return eigenvalues_of(symmetrise(self.total) / self.count)
+        U, s, _ = np.linalg.svd(np.concatenate(self.bases, axis=1), full_matrices=False)
+        lam = np.minimum(s * s / self.count, 1.0)
+        keep = lam > 1e-12
+        return lam[keep], U[:, keep]

@@ -1,0 +1,1 @@
+"""Maximum mean discrepancy of projected groups: exact, and stated approximations."""

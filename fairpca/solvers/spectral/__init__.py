@@ -1,0 +1,1 @@
+"""Shared bases in which the leading eigenvectors of many weighted sums of matrices are known."""

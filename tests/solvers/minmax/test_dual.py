@@ -1,0 +1,221 @@
+"""The exact two-group solver against brute force, an SDP, the paper's statements, and difficult spectra."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from minmax_cases import KINDS, moments, own_sums, relaxation_value
+
+from fairpca.linalg import subspace_distance
+from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
+from fairpca.solvers.spectral.pencil import Pencil
+
+CASE = st.tuples(st.sampled_from(KINDS), st.integers(2, 9), st.integers(0, 10_000), st.floats(0, 1)).map(
+    lambda c: (moments(c[0], 2, c[1], c[2]), 1 + int(c[3] * (c[1] - 1.001)))
+)
+
+
+def check(M, d, result, objective="loss"):
+    """What every solution must satisfy, recomputed from V alone."""
+    V, scale = result.V, np.trace(M, axis1=1, axis2=2).max()
+    assert V.shape == (M.shape[1], d)
+    np.testing.assert_allclose(V.T @ V, np.eye(d), atol=1e-12)
+    kept = np.array([np.trace(V.T @ C @ V) for C in M])
+    values = (own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)) - kept
+    np.testing.assert_allclose(result.objective, values.max(), atol=1e-12 * scale)
+    np.testing.assert_allclose(result.extra["losses"], own_sums(M, d) - kept, atol=1e-12 * scale)
+    np.testing.assert_allclose(result.extra["errors"], np.trace(M, axis1=1, axis2=2) - kept, atol=1e-12 * scale)
+    w = result.extra["weights"]
+    assert np.all(w >= 0)
+    assert w.sum() == pytest.approx(1)
+    reference = own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)
+    dual = w @ reference - own_sums(np.tensordot(w, M, 1)[None], d)[0]
+    assert result.bound <= dual + 1e-12 * scale
+    assert 0 <= result.gap <= 1e-9 * abs(result.objective) + 1e-14 * scale
+    assert result.status == "optimal"
+    return values
+
+
+@given(CASE)
+def test_certified_with_equal_losses_on_difficult_spectra(case):
+    M, d = case
+    values = check(M, d, solve_minmax(M, d))
+    assert abs(values[0] - values[1]) <= 1e-10 * max(1.0, np.trace(M, axis1=1, axis2=2).max())
+    assert values.min() >= -1e-12 * np.trace(M, axis1=1, axis2=2).max()
+
+
+@given(CASE)
+def test_error_objective_is_certified_too(case):
+    M, d = case
+    values = check(M, d, solve_minmax(M, d, objective="error"), "error")
+    loss = solve_minmax(M, d)
+    assert values.max() <= loss.extra["errors"].max() + 1e-11 * np.trace(M, axis1=1, axis2=2).max()
+
+
+@pytest.mark.parametrize("objective", ["loss", "error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_semidefinite_relaxation(kind, objective):
+    for seed, (p, d) in enumerate([(4, 1), (6, 3), (8, 5)]):
+        M = moments(kind, 2, p, seed)
+        M = M / np.trace(M, axis1=1, axis2=2).max()
+        references = own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)
+        value = solve_minmax(M, d, objective=objective).objective
+        assert value == pytest.approx(relaxation_value(M, references, d), abs=1e-7)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(KINDS))
+def test_brute_force_over_all_lines_of_the_plane(seed, kind):
+    M = moments(kind, 2, 2, seed)
+    angles = np.linspace(0, np.pi, 4001)
+    lines = np.stack((np.cos(angles), np.sin(angles)))
+    worst = max_losses = (own_sums(M, 1)[:, None] - np.einsum("ia,gij,ja->ga", lines, M, lines)).max(axis=0)
+    value = solve_minmax(M, 1).objective
+    scale = max(np.trace(M, axis1=1, axis2=2).max(), 1e-12)
+    assert value <= worst.min() + 1e-12 * scale
+    assert value >= max_losses.min() - 1e-3 * scale  # what the grid may miss
+
+
+def test_no_plane_nearby_is_better():
+    rng = np.random.default_rng(0)
+    M = moments("wishart", 2, 7, 0)
+    result = solve_minmax(M, 3)
+    for size in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(50):
+            V, _ = np.linalg.qr(result.V + size * rng.standard_normal((7, 3)))
+            worst = (own_sums(M, 3) - np.einsum("ij,gik,kj->g", V, M, V)).max()
+            assert worst >= result.objective - 1e-12
+
+
+def test_slope_of_the_dual_is_the_difference_of_losses():
+    M = moments("wishart", 2, 6, 4)
+    result = solve_minmax(M, 2)
+    a = own_sums(M, 2)
+
+    def phi(t):
+        return t * a[0] + (1 - t) * a[1] - own_sums((t * M[0] + (1 - t) * M[1])[None], 2)[0]
+
+    for t, dual, slope in zip(*(result.history[key] for key in ("t", "dual", "slope")), strict=True):
+        assert dual == pytest.approx(phi(t), abs=1e-12)
+        if 1e-4 < t < 1 - 1e-4:
+            assert slope == pytest.approx((phi(t + 1e-6) - phi(t - 1e-6)) / 2e-6, abs=1e-5)
+    assert max(phi(t) for t in np.linspace(0, 1, 501)) <= result.objective + 1e-12
+    assert len(result.history["t"]) < 15
+
+
+def test_tie_is_resolved_by_turning_inside_the_eigenspace():
+    M = np.stack([np.diag([2.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])])
+    result = solve_minmax(M, 1)
+    # The two leading eigenvalues cross at t = 1/3, where neither eigenvector is fair.
+    assert result.extra["weights"] == pytest.approx([1 / 3, 2 / 3])
+    assert result.objective == pytest.approx(2 / 3)
+    assert np.ptp(result.extra["losses"]) < 1e-15
+    assert result.V[:, 0] ** 2 == pytest.approx([2 / 3, 1 / 3, 0])
+
+
+def test_a_common_optimal_space_costs_nothing():
+    M = np.stack([np.diag([5.0, 4.0, 1.0, 0.5]), np.diag([2.0, 9.0, 0.0, 1.0])])
+    result = solve_minmax(M, 2)
+    assert result.objective == pytest.approx(0, abs=1e-14)
+    assert subspace_distance(result.V, np.eye(4)[:, :2]) < 1e-10
+
+
+def test_minimising_the_error_can_sacrifice_a_group_for_nothing():
+    """Figure 2(b): group B is flat, group A is equally bad on every line."""
+    M = np.stack([np.eye(2), np.diag([0.5, 0.0])])
+    error = solve_minmax(M, 1, objective="error")
+    assert error.objective == pytest.approx(1.0)
+    assert error.extra["weights"] == pytest.approx([1, 0])
+    loss = solve_minmax(M, 1)
+    assert loss.extra["errors"] == pytest.approx([1.0, 0.0], abs=1e-14)
+
+
+@pytest.mark.parametrize("objective", ["loss", "error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_iterated_basis_equals_full_decompositions(kind, objective):
+    M = moments(kind, 2, 40, 3)
+    for d in (1, 4, 11):
+        dense = solve_minmax(M, d, objective=objective)
+        pencil = Pencil(M, dense_limit=0)
+        large = solve_minmax(M, d, objective=objective, pencil=pencil)
+        check(M, d, large, objective)
+        scale = np.trace(M, axis1=1, axis2=2).max()
+        assert large.objective == pytest.approx(dense.objective, abs=1e-11 * scale)
+        assert pencil.residual <= 1e-8
+
+
+def test_path_equals_single_solves():
+    for p, d_max in ((9, 9), (170, 6)):
+        M = moments("wishart", 2, p, 1) + 0.01 * np.eye(p)
+        path = solve_minmax_path(M, d_max)
+        assert [r.V.shape[1] for r in path] == list(range(1, d_max + 1))
+        for d, result in enumerate(path, start=1):
+            check(M, d, result)
+            single = solve_minmax(M, d)
+            assert result.objective == pytest.approx(single.objective, abs=1e-11)
+            if d < p:
+                assert subspace_distance(result.V, single.V) < 1e-5
+
+
+def test_path_of_a_large_problem_needs_few_large_solves():
+    M = moments("wishart", 2, 200, 5) + 0.01 * np.eye(200)
+    path = solve_minmax_path(M, 8)
+    assert sum(r.extra["large_solves"] for r in path) <= 4
+    assert all(r.relative_gap <= 1e-9 for r in path)
+
+
+@given(CASE, st.integers(0, 1000))
+def test_invariances(case, seed):
+    M, d = case
+    p, scale = M.shape[1], np.trace(M, axis1=1, axis2=2).max()
+    base = solve_minmax(M, d).objective
+    R, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((p, p)))
+    assert solve_minmax(R @ M @ R.T, d).objective == pytest.approx(base, abs=1e-11 * scale)
+    assert solve_minmax(M[::-1], d).objective == pytest.approx(base, abs=1e-11 * scale)
+    assert solve_minmax(7 * M, d).objective == pytest.approx(7 * base, abs=1e-10 * scale)
+    order = np.random.default_rng(seed).permutation(p)
+    assert solve_minmax(M[:, order][:, :, order], d).objective == pytest.approx(base, abs=1e-11 * scale)
+
+
+def test_everything_kept_loses_nothing():
+    M = moments("wishart", 2, 4, 0)
+    result = solve_minmax(M, 4)
+    assert (result.objective, result.gap, result.status) == (0, 0, "optimal")
+    assert result.extra["best_sums"] == pytest.approx(np.trace(M, axis1=1, axis2=2))
+
+
+def test_moments_are_not_changed():
+    for p in (6, 160):
+        M = moments("wishart", 2, p, 2)
+        before = M.copy()
+        solve_minmax(M, 2)
+        np.testing.assert_array_equal(M, before)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"n_components": 0}, "between 1 and 4"),
+        ({"n_components": 5}, "between 1 and 4"),
+        ({"objective": "lose"}, "choose one of 'loss', 'error'"),
+        ({"tol": 0.0}, "tol=0.0 is out of range"),
+        ({"max_iter": 0}, "max_iter=0 is out of range"),
+        ({"moments": np.eye(4)}, "two groups or more"),
+        ({"moments": np.eye(4)[None]}, "two groups or more"),
+        ({"moments": np.full((2, 4, 4), np.nan)}, "NaN or infinite"),
+    ],
+)
+def test_wrong_arguments_are_explained(change, message):
+    arguments = {"moments": moments("wishart", 2, 4, 0), "n_components": 2} | change
+    with pytest.raises(ValueError, match=message):
+        solve_minmax(**arguments)
+
+
+def test_iteration_limit_is_reported():
+    M = moments("near_crossing", 2, 9, 1)
+    a = own_sums(M, 4)
+    cut = maximise_on_line(M[0], M[1], a[0], a[1], 4, max_iter=1)
+    assert cut.phi <= solve_minmax(M, 4).objective
+    result = solve_minmax(M, 4, max_iter=1)
+    assert result.status == "max_iter"
+    assert result.gap > 0

@@ -1,0 +1,138 @@
+"""Three and more groups: the small exact SDP, the bundle, the rank bound."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from minmax_cases import KINDS, moments, own_sums, relaxation_value
+
+from fairpca.solvers.minmax._fantope import _level, _occupation, solve_fantope_minmax
+from fairpca.solvers.minmax._polish import rank_bound
+from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
+from fairpca.solvers.spectral.pencil import Pencil
+
+CASE = st.tuples(
+    st.sampled_from(KINDS), st.integers(3, 8), st.integers(2, 10), st.integers(0, 10_000), st.floats(0, 1)
+).map(lambda c: (moments(c[0], c[1], c[2], c[3]), 1 + int(c[4] * (c[2] - 1.001))))
+
+
+def check(M, d, result):
+    scale = np.trace(M, axis1=1, axis2=2).max()
+    U, lam = result.extra["basis"], result.extra["eigenvalues"]
+    np.testing.assert_allclose(U.T @ U, np.eye(len(lam)), atol=1e-11)
+    assert np.all((lam > 0) & (lam <= 1))
+    assert lam.sum() == pytest.approx(d, abs=1e-12)
+    kept = np.einsum("ij,gik,kj,j->g", U, M, U, lam)
+    values = own_sums(M, d) - kept
+    assert result.objective == pytest.approx(values.max(), abs=1e-12 * scale)
+    assert result.extra["losses"] == pytest.approx(values, abs=1e-12 * scale)
+    # The affine map V loses just that (Theorem 5.1): ||x - VV'x||^2 averaged, less the group's own optimum.
+    rest = np.eye(M.shape[1]) - result.V @ result.V.T
+    errors = np.array([np.trace(rest @ C @ rest) for C in M])
+    assert result.extra["errors"] == pytest.approx(errors, abs=1e-11 * scale)
+    extra = result.V.shape[1] - d
+    assert extra == result.extra["extra_dimensions"] <= result.extra["rank_bound"] == rank_bound(len(M))
+    assert result.status == "optimal"
+    assert 0 <= result.gap <= 1e-9 * abs(result.objective) + 1e-14 * scale
+
+
+@given(CASE)
+def test_certified_within_the_rank_bound_on_difficult_spectra(case):
+    M, d = case
+    check(M, d, solve_minmax(M, d))
+
+
+@pytest.mark.parametrize("objective", ["loss", "error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_semidefinite_relaxation(kind, objective):
+    for seed, (m, p, d) in enumerate([(3, 4, 1), (4, 6, 3), (6, 7, 4)]):
+        M = moments(kind, m, p, seed)
+        M = M / np.trace(M, axis1=1, axis2=2).max()
+        references = own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)
+        result = solve_minmax(M, d, objective=objective)
+        assert result.objective == pytest.approx(relaxation_value(M, references, d), abs=1e-7)
+        assert result.status == "optimal"
+
+
+def test_published_bound():
+    assert [rank_bound(k) for k in range(2, 11)] == [0, 1, 1, 1, 2, 2, 2, 2, 3]
+
+
+def test_three_lines_need_the_extra_dimension():
+    """No line is better than 3/4, but the relaxation reaches 1/2 with the plane shrunk by the affine map."""
+    angles = np.deg2rad([0, 60, 120])
+    u = np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    M = u[:, :, None] * u[:, None, :]
+    # In the plane itself d = p would be trivial for d = 2; d = 1 is the example.
+    result = solve_minmax(M, 1)
+    check(M, 1, result)
+    assert result.objective == pytest.approx(0.5)
+    assert result.extra["extra_dimensions"] == 1
+    assert result.extra["eigenvalues"] == pytest.approx([0.5, 0.5])
+    t = np.linspace(0, np.pi, 3601)
+    lines = np.stack((np.cos(t), np.sin(t)))
+    assert (1 - (u @ lines) ** 2).max(axis=0).min() == pytest.approx(0.75, abs=1e-6)
+
+
+def test_two_groups_by_the_general_method():
+    for kind in KINDS:
+        M = moments(kind, 2, 8, 7)
+        a = own_sums(M, 3)
+        point, _ = solve_fantope_minmax(M, a, 3)
+        scale = np.trace(M, axis1=1, axis2=2).max()
+        assert point.losses.max() == pytest.approx(solve_minmax(M, 3).objective, abs=1e-11 * scale)
+        assert point.fractional.shape[1] == 0  # two groups need no extra dimension
+
+
+@given(CASE)
+def test_repeating_a_group_changes_nothing(case):
+    M, d = case
+    base = solve_minmax(M, d).objective
+    scale = np.trace(M, axis1=1, axis2=2).max()
+    more = np.concatenate((M, M[:1]))
+    assert solve_minmax(more, d).objective == pytest.approx(base, abs=1e-9 * base + 1e-13 * scale)
+    assert solve_minmax(M[::-1], d).objective == pytest.approx(base, abs=1e-9 * base + 1e-13 * scale)
+
+
+def test_two_different_groups_among_copies_is_the_two_group_problem():
+    M = moments("wishart", 2, 6, 9)
+    four = solve_minmax(M[[0, 1, 0, 1]], 2)
+    two = solve_minmax(M, 2)
+    assert four.objective == pytest.approx(two.objective, abs=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bundle_equals_the_small_programme(kind):
+    M = moments(kind, 4, 30, 2)
+    scale = np.trace(M, axis1=1, axis2=2).max()
+    for d in (1, 3, 6):
+        dense = solve_minmax(M, d)
+        bundle = solve_minmax(M, d, pencil=Pencil(M, dense_limit=0))
+        check(M, d, bundle)
+        assert bundle.objective == pytest.approx(dense.objective, abs=1e-9 * dense.objective + 1e-12 * scale)
+        assert bundle.extra["rounds"] <= 12
+
+
+def test_path_of_several_groups():
+    M = moments("wishart", 3, 6, 3)
+    path = solve_minmax_path(M, 6)
+    for d, result in enumerate(path[:-1], start=1):
+        check(M, d, result)
+    assert path[-1].objective == 0
+
+
+@given(st.floats(-1e12, 1e12))
+def test_occupation_solves_its_equation(x):
+    p, rest = _occupation(np.array([x]))
+    assert p + rest == pytest.approx(1)
+    assert 1 / rest - 1 / p == pytest.approx(x, rel=1e-9, abs=1e-6)
+
+
+@given(st.integers(2, 20), st.integers(0, 1000), st.floats(1e-9, 10), st.floats(0, 1))
+def test_level_gives_the_trace(q, seed, mu, share):
+    w = np.sort(np.random.default_rng(seed).integers(0, 4, q).astype(float))
+    d = 1 + int(share * (q - 1.001))
+    p, rest = _level(w, d, mu)
+    assert p.sum() == pytest.approx(d, abs=max(1e-12, 1e-13 / mu))
+    assert np.all((p > 0) & (rest > 0))
+    assert np.all(np.diff(p) >= -1e-15)

@@ -1,0 +1,384 @@
+"""The exact two-group solver against all planes (p = 2), local search, special cases and dense algebra."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rfpca_cases import KINDS, brute_force, random_instance
+
+from fairpca.linalg import subspace_distance, top_eigenpairs
+from fairpca.solvers.rfpca import exact as rfpca_exact
+from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, reconstruction_errors
+from fairpca.solvers.rfpca._certificate import lower_bound, search_interval
+from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
+from fairpca.solvers.rfpca.objective import GroupObjective, TwoGroupObjective, published_lam
+from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.solvers.spectral.pair_basis import PairBasis
+
+SEEDS = st.integers(0, 10**6)
+KIND = st.sampled_from(KINDS)
+
+
+def scale_of(moments, value):
+    return max(abs(value), 1e-13 * np.trace(moments.sum(axis=0)), 1e-300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_plane_of_two_dimensions(kind):
+    """2 x 2400 certified values against brute force over all planes: the bound never above, the plane never worse."""
+    rng = np.random.default_rng(KINDS.index(kind))
+    for _ in range(300):
+        moments, shares, lam, eps = random_instance(rng, 2, kind)
+        for form in ("exact", "printed"):
+            result = solve_rfpca(moments, shares, 1, lam, eps, robust_value=form)
+            best = brute_force(moments, shares, lam, eps, form == "printed")
+            scale = scale_of(moments, best)
+            assert result.bound <= best + 1e-10 * scale
+            assert result.objective <= best + 1e-9 * scale
+            assert result.status == "optimal"
+            assert result.gap <= 1e-9 * scale
+
+
+def test_counterexample_to_a_certificate_without_the_breakpoints_zero_and_one():
+    M = np.array([[[3.0625, -0.63], [-0.63, 0.1296]], [[0.0, 0.0], [0.0, 1.0]]])
+    shares, eps = np.array([0.9, 0.1]), np.array([0.04, 2.5])
+    result = solve_rfpca(M, shares, 1, 20.0, eps, robust_value="printed")
+    assert result.objective == pytest.approx(29.722250, abs=5e-7)
+    assert brute_force(M, shares, 20.0, eps, True) == pytest.approx(result.objective, rel=1e-10)
+    assert result.status == "optimal"
+    # The arc from -19.1 to 20.9 without 0 and 1 gives a bound above the optimum: this is what went wrong.
+    boundary = Boundary(M, 1)
+    objective = TwoGroupObjective((0.9, 0.1), 20.0, (0.04, 2.5), "printed")
+    assert search_interval(objective) == (pytest.approx(-19.1), pytest.approx(20.9))
+    assert lower_bound(boundary, objective) <= result.objective
+    assert {0.0, 1.0} <= set(boundary.supports)
+
+
+def test_local_search_in_more_dimensions_never_beats_the_bound():
+    rng = np.random.default_rng(11)
+    reached = 0
+    for i in range(240):
+        p = int(rng.integers(3, 12))
+        k = int(rng.integers(1, p))
+        moments, shares, lam, eps = random_instance(rng, p, KINDS[i % len(KINDS)])
+        form = ("exact", "printed")[i // len(KINDS) % 2]
+        result = solve_rfpca(moments, shares, k, lam, eps, robust_value=form)
+        assert result.status == "optimal"
+        local = solve_rfpca_subgradient(
+            moments, shares, k, lam, eps, robust_value=form, n_starts=5, max_iter=200, keep="best", random_state=i
+        )
+        scale = scale_of(moments, local.objective)
+        assert result.bound <= local.objective + 1e-9 * scale
+        assert result.objective <= local.objective + 1e-9 * scale
+        reached += local.objective <= result.objective + 1e-3 * scale
+        errors = reconstruction_errors(moments, result.V)
+        np.testing.assert_allclose(result.extra["errors"], errors, atol=1e-10 * np.trace(moments.sum(axis=0)))
+    assert reached > 150  # the local search is a serious opponent
+
+
+@given(seed=SEEDS, kind=KIND, k=st.integers(1, 4))
+def test_without_penalty_and_radius_it_is_pca(seed, kind, k):
+    rng = np.random.default_rng(seed)
+    moments, shares, _, _ = random_instance(rng, 5, kind)
+    result = solve_rfpca(moments, shares, k, 0.0, np.zeros(2))
+    mixture = np.tensordot(shares, moments, axes=1)
+    w = np.linalg.eigvalsh(mixture)
+    assert result.objective == pytest.approx(w[: 5 - k].sum(), abs=1e-12 * w.sum())
+    if w[5 - k] - w[4 - k] > 1e-6 * w[-1]:
+        assert subspace_distance(result.V, top_eigenpairs(mixture, k)[1]) < 1e-7
+
+
+@given(seed=SEEDS)
+def test_large_penalty_without_radius_equalises_the_errors(seed):
+    rng = np.random.default_rng(seed)
+    moments, shares, _, _ = random_instance(rng, 6, "wishart")
+    moments[1] *= np.trace(moments[0]) / np.trace(moments[1])
+    w = np.linalg.eigvalsh(moments[0] - moments[1])
+    k = 3
+    slopes = w[: 6 - k].sum(), w[k:].sum()  # of sum of the p - k smallest eigenvalues of M_t at +-infinity
+    if min(-slopes[0], slopes[1]) < 0.05 * np.trace(moments[0]):
+        return
+    large = [solve_rfpca(moments, shares, k, lam, np.zeros(2)) for lam in (200.0, 400.0)]
+    s0, s1 = large[0].extra["errors"]
+    assert s0 == pytest.approx(s1, rel=1e-9)
+    assert large[0].objective == pytest.approx(large[1].objective, rel=1e-9)
+    # Theorem B8: the optimum is the maximum of the concave phi over the interval.
+    grid = np.linspace(-20, 20, 2001)
+    phi = [np.linalg.eigvalsh(t * moments[0] + (1 - t) * moments[1])[: 6 - k].sum() for t in grid]
+    assert max(phi) <= large[0].objective * (1 + 1e-9)
+    assert max(phi) >= large[0].objective * (1 - 2e-2)
+    assert max(phi) >= s0 * (1 - 2e-2)
+
+
+def test_the_path_in_lam_without_radius_is_constant_beyond_the_equal_point():
+    rng = np.random.default_rng(2)
+    moments, shares, _, _ = random_instance(rng, 6, "wishart")
+    moments[1] *= np.trace(moments[0]) / np.trace(moments[1])
+    far = solve_rfpca(moments, shares, 3, 50.0, np.zeros(2))
+    turn = abs(far.extra["t"] - shares[0])
+    values = [solve_rfpca(moments, shares, 3, lam, np.zeros(2)) for lam in (0.5 * turn, 1.01 * turn, 3 * turn)]
+    assert values[0].objective < far.objective * (1 - 1e-6)
+    assert values[0].extra["t"] == pytest.approx(shares[0] + 0.5 * (far.extra["t"] - shares[0]), abs=1e-8)
+    for result in values[1:]:
+        assert result.objective == pytest.approx(far.objective, rel=1e-10)
+        assert subspace_distance(result.V, far.V) < 1e-6
+
+
+@given(seed=SEEDS, kind=KIND, form=st.sampled_from(["exact", "printed"]))
+def test_objective_is_concave_and_matches_the_general_form(seed, kind, form):
+    rng = np.random.default_rng(seed)
+    _, shares, lam, eps = random_instance(rng, 4, kind)
+    two = TwoGroupObjective(tuple(shares), lam, tuple(eps), form)
+    general = GroupObjective(shares, lam, eps, form)
+    s, q = rng.uniform(0, 4, 2), rng.uniform(0, 4, 2)
+    np.testing.assert_allclose(two.values(*s), general.values(s), rtol=1e-12)
+    np.testing.assert_allclose([two.slopes(a, *s) for a in (0, 1)], general.slopes(s), rtol=1e-12)
+    middle = np.array(two.values(*(0.5 * (s + q))))
+    ends = 0.5 * (np.array(two.values(*s)) + np.array(two.values(*q)))
+    assert np.all(middle >= ends - 1e-12 * (1 + np.abs(ends)))
+    step = 1e-6
+    for b in range(2):
+        shift = np.eye(2)[b] * step * s[b]
+        difference = np.subtract(two.values(*(s + shift)), two.values(*(s - shift))) / (2 * step * s[b])
+        assert np.allclose(difference, [two.slopes(a, *s)[b] for a in (0, 1)], rtol=1e-4, atol=1e-4 * (1 + lam))
+    d = rng.uniform(0, 1, 2)
+    change = np.abs(np.subtract(two.values(*(s + d)), two.values(*s))).max()
+    assert change <= two.increase(*s, *d) * (1 + 1e-12)
+
+
+def test_the_two_robust_values_agree_exactly_where_condition_ii_holds():
+    rng = np.random.default_rng(5)
+    agree = differ = 0
+    for _ in range(60):
+        moments, shares, lam, eps = random_instance(rng, 5, "wishart")
+        exact = solve_rfpca(moments, shares, 2, lam, eps)
+        printed = solve_rfpca(moments, shares, 2, lam, eps, robust_value="printed")
+        assert exact.objective >= printed.objective * (1 - 2e-9) or lam > shares.min()
+        left_out = np.array([np.linalg.eigvalsh(M)[:3].sum() for M in moments])
+        if np.all((lam <= shares) | (left_out >= eps)):
+            agree += 1
+            assert exact.objective == pytest.approx(printed.objective, rel=2e-9)
+        else:
+            differ += abs(exact.objective - printed.objective) > 1e-6 * exact.objective
+    assert agree > 10 and differ > 0
+
+
+def test_published_reset_of_the_penalty():
+    moments = np.array([np.diag([3.0, 2.0, 1.0]), np.diag([1.0, 1.0, 0.01])])
+    shares = np.array([0.7, 0.3])
+    small, large = np.array([0.01, 0.005]), np.array([0.01, 0.5])
+    assert published_lam(moments, shares, large, 2, 0.2) == 0.2  # condition (i)
+    assert published_lam(moments, shares, small, 2, 1.0) == 1.0  # condition (ii) in both groups
+    assert published_lam(moments, shares, large, 2, 1.0) == 0.3  # fails in one of them
+
+
+def test_tied_spaces_are_mixed_without_leaving_rank_k():
+    moments = np.array([np.diag([3.0, 1.0, 0.5]), np.diag([1.0, 3.0, 0.5])])
+    shares = np.array([0.5, 0.5])
+    result = solve_rfpca(moments, shares, 1, 1.0, np.zeros(2))
+    np.testing.assert_allclose(result.extra["errors"], [2.5, 2.5], atol=1e-12)
+    assert result.status == "optimal" and result.V.shape == (3, 1)
+    same = np.array([np.eye(4) * 2, np.eye(4)])
+    result = solve_rfpca(same, shares, 2, 3.0, np.array([0.1, 0.0]))
+    assert result.status == "optimal" and result.extra["errors"] == pytest.approx([4.0, 2.0])
+
+
+def test_vanishing_moments_have_a_certified_zero():
+    moments = np.zeros((2, 4, 4))
+    moments[0, :2, :2] = np.eye(2)
+    result = solve_rfpca(moments, np.array([0.5, 0.5]), 2, 1.0, np.zeros(2))
+    assert result.status == "optimal" and result.objective == pytest.approx(0, abs=1e-14)
+    both_zero = solve_rfpca(np.zeros((2, 3, 3)), np.array([0.5, 0.5]), 1, 1.0, np.array([0.1, 0.2]))
+    assert both_zero.status == "optimal" and np.isfinite(both_zero.objective)
+
+
+def test_a_path_shares_the_curve_and_agrees_with_single_solves():
+    rng = np.random.default_rng(8)
+    moments, shares, _, _ = random_instance(rng, 9, "wishart")
+    settings = [(lam, np.full(2, radius)) for radius in (0.0, 0.02, 0.1) for lam in (0.0, 0.4, 1.0, 2.5)]
+    together = solve_rfpca_path(moments, shares, 3, settings)
+    for (lam, eps), result in zip(settings, together, strict=True):
+        alone = solve_rfpca(moments, shares, 3, lam, eps)
+        assert result.status == alone.status == "optimal"
+        assert result.objective == pytest.approx(alone.objective, rel=2e-9)
+    alone_total = sum(solve_rfpca(moments, shares, 3, *setting).n_iter for setting in settings)
+    assert sum(result.n_iter for result in together) < alone_total
+    assert solve_rfpca_path(moments, shares, 3, []) == []
+
+
+def decaying(rng, p, rank=None):
+    """Two moments with falling spectra, as faces have, or of low rank."""
+    result = []
+    for _ in range(2):
+        Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
+        w = 1.0 / np.arange(1, p + 1) ** 1.5
+        if rank is not None:
+            w[rank:] = 0.0
+        result.append((Q * w) @ Q.T)
+    mixed = result[0] + 0.3 * result[1]
+    return np.array([mixed + mixed.T, result[1] + result[1].T]) / 2
+
+
+@pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 0.0), (3, 0.5), (3, 2.5), (8, 1.0)])
+def test_shared_basis_agrees_with_dense_and_its_bound_is_valid(k, lam):
+    rng = np.random.default_rng(k)
+    moments, shares = decaying(rng, 180), np.array([0.6, 0.4])
+    eps = np.array([0.002, 0.004])
+    dense = solve_rfpca(moments, shares, k, lam, eps, boundary=Boundary(moments, k))
+    large = solve_rfpca(moments, shares, k, lam, eps)
+    assert isinstance(rfpca_exact.make_boundary(moments, k), PencilBoundary)
+    assert large.status == dense.status == "optimal"
+    assert large.objective == pytest.approx(dense.objective, rel=2e-9)
+    assert large.bound <= dense.objective * (1 + 1e-13)
+    assert subspace_distance(large.V, dense.V) < 1e-4
+    np.testing.assert_allclose(large.V.T @ large.V, np.eye(k), atol=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-7, 1e-2])
+def test_proven_deficits_bound_what_the_basis_misses(tol):
+    """Also with a basis that is far too coarse: then the bound is poor, but it stays a bound."""
+    rng = np.random.default_rng(4)
+    moments, shares, eps = decaying(rng, 170), np.array([0.5, 0.5]), np.full(2, 0.003)
+    boundary = PencilBoundary(moments, 3, tol=tol)
+    weights = [-2.0, -0.4, 0.0, 0.3, 0.55, 0.9, 1.0, 1.7, 3.0]
+    supports = [boundary.at(t) for t in weights]
+    deficits = boundary.deficits(supports)
+    for t, support, deficit in zip(weights, supports, deficits, strict=True):
+        least = np.linalg.eigvalsh(t * moments[0] + (1 - t) * moments[1])[:167].sum()
+        missed = t * support.left.s0 + (1 - t) * support.left.s1 - least
+        assert -1e-12 <= missed <= deficit + 1e-13
+    if tol == 1e-7:
+        assert deficits.max() < 1e-10
+    exact = solve_rfpca(moments, shares, 3, 1.0, eps, boundary=Boundary(moments, 3))
+    objective = TwoGroupObjective((0.5, 0.5), 1.0, (0.003, 0.003))
+    assert lower_bound(boundary, objective) <= exact.objective * (1 + 1e-12)
+
+
+def test_a_slowly_falling_spectrum_falls_back_to_whole_decompositions_and_stays_certified():
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((2, 400, 160))
+    moments = np.array([Y.T @ Y / 400 for Y in X])
+    result = solve_rfpca(moments, np.array([0.5, 0.5]), 5, 1.0, np.full(2, 0.1))
+    dense = solve_rfpca(moments, np.array([0.5, 0.5]), 5, 1.0, np.full(2, 0.1), boundary=Boundary(moments, 5))
+    assert result.status == "optimal"
+    assert result.bound <= dense.objective * (1 + 1e-12)
+    assert result.objective == pytest.approx(dense.objective, rel=2e-9)
+
+
+def test_large_groups_of_low_rank():
+    rng = np.random.default_rng(3)
+    moments = decaying(rng, 160, rank=4)
+    result = solve_rfpca(moments, np.array([0.5, 0.5]), 4, 0.5, np.full(2, 0.01))
+    dense = solve_rfpca(moments, np.array([0.5, 0.5]), 4, 0.5, np.full(2, 0.01), boundary=Boundary(moments, 4))
+    assert result.objective == pytest.approx(dense.objective, rel=1e-7)
+    assert result.bound <= dense.objective * (1 + 1e-9)
+
+
+def test_status_says_what_was_not_proved():
+    rng = np.random.default_rng(1)
+    moments, shares, lam, eps = random_instance(rng, 6, "wishart")
+    quick = solve_rfpca(moments, shares, 2, 1.0, eps + 0.1, certified=False)
+    assert quick.status == "converged" and np.isnan(quick.gap)
+    short = solve_rfpca(moments, shares, 2, 1.0, eps + 0.1, max_iter=1)
+    assert short.status in ("max_iter", "converged") and short.relative_gap > 1e-9
+    assert short.bound <= solve_rfpca(moments, shares, 2, 1.0, eps + 0.1).objective
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"lam": -0.1}, "lam=-0.1 must be a finite number"),
+        ({"lam": np.inf}, "must be a finite number"),
+        ({"eps": np.array([0.1])}, "eps has 1 value"),
+        ({"eps": np.array([0.1, -0.2])}, "not negative"),
+        ({"k": 3}, "between 1 and 2"),
+        ({"k": 0}, "between 1 and 2"),
+        ({"shares": np.array([0.5, 0.6])}, "sum to 1"),
+        ({"moments": np.eye(3)}, "must be"),
+        ({"moments": np.full((2, 3, 3), np.nan)}, "NaN"),
+        ({"moments": np.stack([np.eye(3)] * 3), "shares": np.ones(3) / 3, "eps": np.zeros(3)}, "two groups"),
+    ],
+)
+def test_bad_problems_are_explained(change, message):
+    given_values = {
+        "moments": np.stack([np.eye(3)] * 2),
+        "shares": np.array([0.5, 0.5]),
+        "k": 1,
+        "lam": 0.5,
+        "eps": np.zeros(2),
+    } | change
+    with pytest.raises(ValueError, match=message):
+        solve_rfpca(**given_values)
+
+
+@pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 2.5), (6, 0.5)])
+def test_rough_points_far_from_the_optimum_leave_the_bound_valid(k, lam):
+    """Tangents without points: polygons instead of triangles, never above the optimum, however many are rough."""
+    rng = np.random.default_rng(10 + k)
+    for seed in range(3):
+        moments, shares, eps = decaying(rng, 160), np.array([0.55, 0.45]), np.array([0.003, 0.02])
+        exact = solve_rfpca(moments, shares, k, lam, eps, boundary=Boundary(moments, k))
+        objective = TwoGroupObjective((0.55, 0.45), lam, (0.003, 0.02))
+        boundary = PencilBoundary(moments, k)
+        low, high = search_interval(objective)
+        boundary.coarse = True
+        for t in (low, 0.0, 1.0, high, *rng.uniform(low, high, 4)):
+            boundary.at(float(t))
+        boundary.coarse = False
+        bounds = [lower_bound(boundary, objective)]
+        for t in (exact.extra["t"], exact.extra["t"] + 0.01, exact.extra["t"] - 0.01, 0.0, 1.0):
+            boundary.at(float(t))
+            bounds.append(lower_bound(boundary, objective))
+        assert boundary.deficits(list(boundary.supports.values())).max() > 1e-9  # some are rough indeed
+        assert max(bounds) <= exact.objective * (1 + 1e-12)
+        assert bounds[-1] > exact.objective * (1 - 0.05)
+        assert boundary.sharpen()
+        assert boundary.deficits(list(boundary.supports.values())).max() < 1e-9
+        assert lower_bound(boundary, objective) <= exact.objective * (1 + 1e-12), seed
+
+
+@pytest.mark.parametrize("rank", [None, 20])
+def test_basis_of_a_pair_of_matrices(rank):
+    """Eigenpairs to the residual asked for, bounds of what is missed, and products that stay right as it grows."""
+    rng = np.random.default_rng(5)
+    moments, k = decaying(rng, 150, rank=rank), 4
+    basis = PairBasis(moments)
+    for t in (0.4, 1.6, -0.7, 0.41):
+        basis.solve(t, k, 1e-7)
+        w, Y = basis.pairs(t, k)
+        assert basis.accurate(t, k, 1e-7, w, Y)
+        M = t * moments[0] + (1 - t) * moments[1]
+        values, vectors = top_eigenpairs(M, k)
+        np.testing.assert_allclose(w[::-1][:k], values, atol=1e-10 * np.abs(values).max())
+        assert subspace_distance(basis.lift(Y[:, -k:]), vectors) < 1e-4
+    Q = basis.lift(np.eye(basis.size))
+    np.testing.assert_allclose(Q.T @ Q, np.eye(basis.size), atol=1e-13)
+    products = moments @ Q
+    np.testing.assert_allclose(basis.small, Q.T @ products, atol=1e-13)
+    np.testing.assert_allclose(basis.gram, np.einsum("gpq,hpr->ghqr", products, products), atol=1e-13)
+    for t in (-1.0, 0.0, 0.3, 0.7, 1.0, 2.2):
+        M = t * moments[0] + (1 - t) * moments[1]
+        top = float(np.linalg.eigvalsh(M)[-k:].sum())
+        for tight in (False, True):
+            bound = basis.top_sum_bound(t, k, *basis.pairs(t, k), tight=tight)
+            assert top <= bound + 1e-14
+        assert bound <= top + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["integers", "equal ranks", "mirrored"])
+def test_large_matrices_with_ties_that_no_small_basis_shows_are_still_solved(kind):
+    rng = np.random.default_rng(6)
+    if kind == "integers":
+        diagonals = rng.integers(0, 4, (2, 160)).astype(float)
+    elif kind == "mirrored":
+        falling = 1.0 / np.arange(1, 161) ** 1.2
+        diagonals = np.array([falling, falling[::-1]])
+    else:
+        diagonals = np.eye(160)[:2]
+    moments = np.array([np.diag(w) for w in diagonals])
+    for k, lam in ((1, 3.0), (3, 0.5)):
+        problem = (moments, np.array([0.5, 0.5]), k, lam, np.array([0.01, 0.1]))
+        large, dense = solve_rfpca(*problem), solve_rfpca(*problem, boundary=Boundary(moments, k))
+        assert large.status == dense.status == "optimal"
+        assert large.objective == pytest.approx(dense.objective, rel=2e-9)
+        assert large.bound <= dense.objective * (1 + 1e-12)

@@ -1,0 +1,166 @@
+"""The pencil's eigenpairs against full decompositions, over spectra chosen to be difficult."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairpca.linalg import subspace_distance, top_eigenpairs
+from fairpca.solvers.spectral.pencil import Pencil, mix_to_zero, split_ties
+
+P = 180
+
+
+def wishart(rng, p, decay=0.8):
+    Q, _ = np.linalg.qr(rng.standard_normal((p, p)))
+    return (Q * (10 * decay ** np.arange(p) + 0.01 * rng.random(p))) @ Q.T
+
+
+def spectra(name, rng):
+    if name == "decaying":
+        return np.stack([wishart(rng, P) for _ in range(2)])
+    if name == "flat":
+        A = rng.standard_normal((2, P, 2 * P))
+        return A @ A.transpose(0, 2, 1) / (2 * P)
+    if name == "integer_diagonal":
+        return np.stack([np.diag(rng.integers(0, 6, P).astype(float)) for _ in range(2)])
+    if name == "identity":
+        return np.stack([np.eye(P), 2 * np.eye(P)])
+    if name == "low_rank":
+        A = rng.standard_normal((2, P, 3))
+        return A @ A.transpose(0, 2, 1)
+    if name == "proportional":
+        A = wishart(rng, P)
+        return np.stack([A, 3 * A])
+    if name == "huge_leader":
+        return np.stack(
+            [wishart(rng, P) + 1e6 * np.outer(v, v) for v in np.linalg.qr(rng.standard_normal((P, 2)))[0].T]
+        )
+    return np.zeros((2, P, P))
+
+
+NAMES = ["decaying", "flat", "integer_diagonal", "identity", "low_rank", "proportional", "huge_leader", "zero"]
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (1.0, 0.0), (2.5, -1.5)])
+@pytest.mark.parametrize("name", NAMES)
+def test_large_pencil_equals_full_decomposition(name, weights):
+    rng = np.random.default_rng(NAMES.index(name))
+    M = spectra(name, rng)
+    before = M.copy()
+    k = 5
+    pencil = Pencil(M)
+    w, V = pencil.top(weights, k)
+    combined = weights[0] * M[0] + weights[1] * M[1]
+    reference = np.linalg.eigvalsh(combined)[::-1]
+    norm = np.abs(reference).max()
+    np.testing.assert_allclose(w, reference[:k], atol=1e-9 * max(norm, 1e-30))
+    np.testing.assert_allclose(V.T @ V, np.eye(k), atol=1e-12)
+    R = combined @ V - V @ (V.T @ combined @ V)
+    assert np.linalg.norm(R, 2) <= 1e-8 * np.sqrt(k) * norm
+    np.testing.assert_array_equal(M, before)
+
+
+def test_shared_basis_serves_other_weights():
+    rng = np.random.default_rng(1)
+    M = spectra("decaying", rng)
+    pencil = Pencil(M)
+    pencil.refine([(1.0, 0.0), (0.0, 1.0)], 6)
+    products, solves = pencil.n_products, pencil.n_large
+    assert not pencil.refine([(1.0, 0.0)], 4)
+    assert (pencil.n_products, pencil.n_large) == (products, solves)
+    for t in (0.3, 0.7):
+        w, V = pencil.top((t, 1 - t), 6)
+        _, U = np.linalg.eigh(t * M[0] + (1 - t) * M[1])
+        assert subspace_distance(V, U[:, -6:]) < 1e-6
+    assert pencil.n_large == solves + 2
+    assert pencil.n_products < 2 * products
+
+
+def test_working_coordinates_are_projections():
+    rng = np.random.default_rng(2)
+    M = spectra("flat", rng)
+    pencil = Pencil(M)
+    pencil.refine([(0.5, 0.5)], 3)
+    Q = pencil.basis
+    np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(pencil.small, Q.T @ M @ Q, atol=1e-11)
+    np.testing.assert_allclose(pencil.combine((2.0, -3.0)), Q.T @ (2 * M[0] - 3 * M[1]) @ Q, atol=1e-10)
+    Y = pencil.spectrum((0.5, 0.5)).vectors[:, :3]
+    V = pencil.lift(Y)
+    np.testing.assert_allclose(pencil.gradient(Y), [np.trace(V.T @ A @ V) for A in M])
+    np.testing.assert_allclose(pencil.traces, [np.trace(A) for A in M])
+
+
+@pytest.mark.parametrize("name", ["flat", "decaying", "integer_diagonal"])
+def test_compressed_basis_still_converges(name):
+    M = spectra(name, np.random.default_rng(3))
+    pencil = Pencil(M, max_basis=40)
+    for t in (0.2, 0.5, 0.8):
+        w, _ = pencil.top((t, 1 - t), 4)
+        np.testing.assert_allclose(w, np.linalg.eigvalsh(t * M[0] + (1 - t) * M[1])[::-1][:4], atol=1e-9)
+        assert pencil.basis.shape[1] <= 40
+    np.testing.assert_allclose(pencil.basis.T @ pencil.basis, np.eye(pencil.basis.shape[1]), atol=1e-11)
+    np.testing.assert_allclose(pencil.small, pencil.basis.T @ M @ pencil.basis, atol=1e-9)
+
+
+@given(st.integers(1, 12), st.integers(0, 10_000), st.floats(-3, 3))
+def test_forced_iteration_on_small_matrices(k, seed, t):
+    rng = np.random.default_rng(seed)
+    M = np.stack([np.diag(rng.integers(-2, 4, 12).astype(float)), np.diag(rng.integers(0, 3, 12).astype(float))])
+    combined = t * M[0] + (1 - t) * M[1]
+    expected = np.sort(np.diagonal(combined))[::-1][:k]
+    for limit in (0, 150):
+        w, V = Pencil(M, dense_limit=limit).top((t, 1 - t), k)
+        np.testing.assert_allclose(w, expected, atol=1e-9)
+        np.testing.assert_allclose(np.trace(V.T @ combined @ V), expected.sum(), atol=1e-8)
+
+
+def test_clustered_eigenvalues_are_all_returned():
+    """LAPACK's range solver returns two of these four; the pencil must not lose the others."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
+        w, V = top_eigenpairs((Q.T @ Q + (Q.T @ Q).T) / 2, 4)
+        np.testing.assert_allclose(w, np.ones(4))
+        np.testing.assert_allclose(V.T @ V, np.eye(4), atol=1e-12)
+
+
+def test_several_matrices_and_all_eigenpairs():
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((4, 9, 9))
+    M = A + A.transpose(0, 2, 1)
+    weights = np.array([0.5, -1.0, 0.25, 2.0])
+    for limit in (0, 150):
+        w, V = Pencil(M, dense_limit=limit).top(weights, 9)
+        np.testing.assert_allclose((V * w) @ V.T, np.einsum("g,gij->ij", weights, M), atol=1e-9)
+
+
+def test_wrong_shapes_and_ranges():
+    with pytest.raises(ValueError, match="must be \\(n_matrices"):
+        Pencil(np.eye(3))
+    with pytest.raises(ValueError, match="between 1 and 3"):
+        Pencil(np.eye(3)[None]).refine([(1.0,)], 4)
+
+
+def test_ties_are_found():
+    values = np.array([5.0, 3.0, 3.0 - 1e-12, 3.0 - 2e-12, 1.0])
+    assert split_ties(values, 1, 1e-9) == (0, 1)
+    assert split_ties(values, 2, 1e-9) == (1, 4)
+    assert split_ties(values, 4, 1e-9) == (1, 4)
+    assert split_ties(values, 2, 0.0) == (1, 2)
+
+
+def test_mixing_stays_among_the_maximisers():
+    A, B = np.diag([3.0, 2.0, 2.0, 2.0, 1.0]), np.diag([0.0, 1.0, 0.3, -1.0, 5.0])
+    E = np.eye(5)
+
+    def balance(V):
+        return float(np.trace(V.T @ B @ V)) - 0.1
+
+    V = mix_to_zero(E[:, [0, 1]], E[:, [0, 3]], balance)
+    assert abs(balance(V)) < 1e-12
+    np.testing.assert_allclose(np.trace(V.T @ A @ V), 5.0, atol=1e-12)
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-14)
+    with pytest.raises(ValueError, match="one sign at both ends"):
+        mix_to_zero(E[:, [0, 1]], E[:, [0, 2]], balance)

@@ -1,0 +1,284 @@
+"""MinMaxFairPCA: what the user sees, the paper's lemmas on rows, bad input."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from minmax_cases import moments
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from fairpca import GroupMoments, MinMaxFairPCA
+from fairpca.linalg import subspace_distance
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 6)) @ np.diag([3, 2, 1, 1, 0.5, 0.2]) + 1
+    B = rng.standard_normal((90, 6)) @ np.diag([0.5, 1, 3, 0.3, 2, 0.2])
+    return np.concatenate((A, B)), np.repeat(["a", "b"], [40, 90])
+
+
+def loss(A, Z, d):
+    """Definition 4.3, by a singular value decomposition of the rows."""
+    return np.sum((A - Z) ** 2) - np.sum(np.linalg.svd(A, compute_uv=False)[d:] ** 2)
+
+
+def centred_groups(X, s):
+    return [X[s == g] - X[s == g].mean(axis=0) for g in np.unique(s)]
+
+
+def test_losses_are_those_of_the_definition(rows):
+    X, s = rows
+    for d in (1, 3, 5):
+        model = MinMaxFairPCA(d).fit(X, sensitive_features=s)
+        V = model.components_.T
+        direct = [loss(A, A @ V @ V.T, d) / len(A) for A in centred_groups(X, s)]
+        assert model.losses_ == pytest.approx(direct, abs=1e-11)
+        assert abs(np.ptp(direct)) < 1e-10  # Theorem 4.5
+        assert model.errors_ == pytest.approx([np.sum((A - A @ V @ V.T) ** 2) / len(A) for A in centred_groups(X, s)])
+        assert model.result_.relative_gap <= 1e-9
+
+
+def test_lemma_4_6_projecting_the_rows_is_never_worse(rows):
+    groups = centred_groups(*rows)
+    n_a = len(groups[0])
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        U = rng.standard_normal((130, 2)) @ rng.standard_normal((2, 6))  # any matrix of rank d
+        V = np.linalg.svd(U)[2][:2].T
+        f = max(loss(A, Z, 2) / len(A) for A, Z in zip(groups, (U[:n_a], U[n_a:]), strict=True))
+        assert max(loss(A, A @ V @ V.T, 2) / len(A) for A in groups) <= f + 1e-9
+
+
+def test_lemma_4_7_identities(rows):
+    A = centred_groups(*rows)[0]
+    V, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 3)))
+    best = np.sum(np.linalg.svd(A, compute_uv=False)[:3] ** 2)
+    assert loss(A, A @ V @ V.T, 3) == pytest.approx(best - sum(np.sum((A @ v) ** 2) for v in V.T))
+    assert loss(A, A @ V @ V.T, 3) == pytest.approx(best - np.sum((A.T @ A) * (V @ V.T)))
+    assert np.sum((A - A @ V @ V.T) ** 2) == pytest.approx(np.sum(A**2) - np.sum((A @ V) ** 2))
+
+
+def test_lemma_4_8_path_with_falling_error_from_any_subspace(rows):
+    """Rotate the leading eigenvectors into the subspace one after the other, as in the lemma's proof."""
+    A = centred_groups(*rows)[0]
+    leading = np.linalg.svd(A)[2].T
+    for seed in range(20):
+        U, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((6, 3)))
+        errors = []
+        for i in range(3):
+            v = leading[:, i]
+            inside = U @ (U.T @ v)
+            z = inside / np.linalg.norm(inside)
+            others = np.linalg.svd(U.T @ np.column_stack((leading[:, :i], z)))[0][:, i + 1 :]
+            fixed = np.column_stack((leading[:, :i], U @ others))
+            away = v - inside
+            away /= np.linalg.norm(away)
+            for angle in np.linspace(0, np.arccos(np.clip(z @ v, -1, 1)), 25):
+                W = np.column_stack((fixed, np.cos(angle) * z + np.sin(angle) * away))
+                np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
+                errors.append(np.sum((A - A @ W @ W.T) ** 2))
+            U = W
+        assert np.all(np.diff(errors) <= 1e-9 * errors[0])
+        assert subspace_distance(U, leading[:, :3]) < 1e-7
+        assert errors[-1] == pytest.approx(np.sum(np.linalg.svd(A, compute_uv=False)[3:] ** 2))
+
+
+def test_solvers_agree(rows):
+    X, s = rows
+    exact = MinMaxFairPCA(2).fit(X, sensitive_features=s)
+    sdp = MinMaxFairPCA(2, solver="sdp").fit(X, sensitive_features=s)
+    with pytest.warns(ConvergenceWarning, match="iteration limit"):
+        mw = MinMaxFairPCA(2, solver="mw", max_iter=300).fit(X, sensitive_features=s)
+    assert sdp.result_.objective == pytest.approx(exact.result_.objective, abs=1e-7)
+    assert exact.result_.objective <= mw.result_.objective <= 1.02 * exact.result_.objective
+    assert subspace_distance(sdp.components_.T, exact.components_.T) < 1e-3
+
+
+def test_affine_map_of_transform(rows):
+    """Three lines in the plane need the extra dimension; transform and back is the paper's affine projection."""
+    angles = np.repeat(np.deg2rad([0, 60, 120]), 2)
+    X = np.stack((np.cos(angles), np.sin(angles)), axis=1) * np.tile([1, -1], 6 // 2)[:, None]
+    s = np.repeat(list("abc"), 2)
+    model = MinMaxFairPCA(1).fit(X, sensitive_features=s)
+    Z = model.transform(X)
+    assert Z.shape == (6, 2)
+    shrink = np.sqrt(1 - np.sqrt(0.5))
+    np.testing.assert_allclose(model.components_ @ model.components_.T, shrink**2 * np.eye(2), atol=1e-12)
+    P = (1 - np.sqrt(0.5)) * np.eye(2)
+    np.testing.assert_allclose(model.inverse_transform(Z), X @ P, atol=1e-12)
+    errors = np.sum((X - model.inverse_transform(Z)) ** 2, axis=1)
+    assert errors == pytest.approx(np.full(6, 0.5))  # own optimum 0, so the loss is the error
+    assert model.losses_ == pytest.approx([0.5] * 3)
+    assert list(model.get_feature_names_out()) == ["minmaxfairpca0", "minmaxfairpca1"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "mw", "rounding": "none"}, {"solver": "mw"}, {"solver": "sdp", "rounding": "none"}],
+    ids=str,
+)
+def test_maps_with_more_columns_keep_the_contract(options, rows):
+    X, s = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(MinMaxFairPCA(**options))
+        model = MinMaxFairPCA(2, **options).fit(X, sensitive_features=s)
+    V = model.components_
+    assert 2 <= len(V) <= 6
+    np.testing.assert_allclose(V @ V.T, np.diag(np.diagonal(V @ V.T)), atol=1e-9)
+    assert np.all(np.diff(model.explained_variance_) <= 1e-12)
+    centred = centred_groups(X, s)
+    errors = [np.sum((A - A @ V.T @ V) ** 2) / len(A) for A in centred]
+    assert model.errors_ == pytest.approx(errors, abs=1e-8)
+
+
+def test_path_is_a_list_of_fitted_estimators(rows):
+    X, s = rows
+    frame = pd.DataFrame(X, columns=list("uvwxyz"))
+    path = MinMaxFairPCA(objective="error", centering="overall").path(frame, 6, sensitive_features=s)
+    assert [m.n_components for m in path] == [1, 2, 3, 4, 5, 6]
+    for model in path:
+        single = MinMaxFairPCA(model.n_components, objective="error", centering="overall").fit(
+            frame, sensitive_features=s
+        )
+        assert model.result_.objective == pytest.approx(single.result_.objective, abs=1e-12)
+        np.testing.assert_allclose(model.transform(frame), single.transform(frame), atol=1e-6)
+        assert vars(model).keys() == vars(single).keys()
+    by_moments = MinMaxFairPCA().path(GroupMoments.from_data(X, s), 2)
+    by_rows = MinMaxFairPCA().path(X, 2, sensitive_features=s)
+    assert by_moments[1].losses_ == pytest.approx(by_rows[1].losses_)
+
+
+def test_wrong_path_calls(rows):
+    X, s = rows
+    with pytest.raises(ValueError, match="path needs solver='dual'"):
+        MinMaxFairPCA(solver="mw").path(X, 2, sensitive_features=s)
+    with pytest.raises(ValueError, match="two groups or more"):
+        MinMaxFairPCA().path(X, 2, sensitive_features=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="already know their groups"):
+        MinMaxFairPCA().path(GroupMoments.from_data(X, s), 2, sensitive_features=s)
+    with pytest.raises(ValueError, match="between 1 and 6"):
+        MinMaxFairPCA().path(X, 7, sensitive_features=s)
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"solver": "lp"}, ValueError, "'dual', 'sdp', 'mw'"),
+        ({"objective": "gap"}, ValueError, "'loss', 'error'"),
+        ({"centering": "mean"}, ValueError, "'group', 'overall', 'none'"),
+        ({"rounding": "qr"}, ValueError, "'lp', 'none'"),
+        ({"variant": "mine"}, ValueError, "'paper', 'samadi2018_code', 'vu2022_code'"),
+        ({"eta": -1.0}, ValueError, "eta=-1.0 is out of range"),
+        ({"tol": "small"}, TypeError, "tol must be a number"),
+        ({"max_iter": 2.5}, TypeError, "max_iter must be an integer"),
+        ({"n_components": 0}, ValueError, "between 1 and 6"),
+        ({"n_components": 7}, ValueError, "between 1 and 6"),
+    ],
+)
+def test_wrong_parameters_are_explained(rows, options, error, message):
+    X, s = rows
+    with pytest.raises(error, match=message):
+        MinMaxFairPCA(**options).fit(X, sensitive_features=s)
+
+
+def test_as_many_components_as_features_lose_nothing(rows):
+    X, s = rows
+    model = MinMaxFairPCA(6).fit(X, sensitive_features=s)
+    assert model.losses_.tolist() == [0, 0]
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-12)
+
+
+def test_one_group_is_ordinary_pca_with_a_warning(rows):
+    X, _ = rows
+    with pytest.warns(UserWarning, match="single group"):
+        model = MinMaxFairPCA(2).fit(X, sensitive_features=["x"] * len(X))
+    assert subspace_distance(model.components_.T, np.linalg.svd(X - X.mean(axis=0))[2][:2].T) < 1e-10
+    assert model.losses_.tolist() == [0.0]
+
+
+def test_groups_with_fewer_rows_than_components(rows):
+    X, s = rows
+    few = np.concatenate((np.arange(3), np.arange(40, 130)))  # three rows: rank two after centring
+    model = MinMaxFairPCA(4).fit(X[few], sensitive_features=s[few])
+    assert model.result_.status == "optimal"
+    assert abs(np.ptp(model.losses_)) < 1e-10
+    with pytest.warns(UserWarning, match="one sample each"):
+        model = MinMaxFairPCA(2).fit(X[39:], sensitive_features=s[39:])
+    assert model.losses_ == pytest.approx([0, 0], abs=1e-10)  # no variance: nothing to lose
+
+
+@pytest.mark.parametrize("solver", ["dual", "sdp", "mw"])
+def test_constant_and_duplicated_columns(rows, solver):
+    X, s = rows
+    base = MinMaxFairPCA(2).fit(X, sensitive_features=s)
+    options = {"solver": solver, "tol": 0.5}
+    constant = MinMaxFairPCA(2, **options).fit(np.column_stack((X, np.full(130, 7.0))), sensitive_features=s)
+    bound = 1e-7 if solver != "mw" else 0.5 * base.result_.objective
+    assert constant.result_.objective == pytest.approx(base.result_.objective, abs=bound)
+    assert np.abs(constant.components_[:, 6]).max() < 1e-6
+    twice = MinMaxFairPCA(2, **options).fit(np.column_stack((X, X[:, 0])), sensitive_features=s)
+    assert np.isfinite(twice.components_).all()
+    if solver == "dual":
+        assert abs(np.ptp(twice.losses_)) < 1e-10
+
+
+def test_missing_values_are_an_error(rows):
+    X, s = rows
+    X = X.copy()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        MinMaxFairPCA().fit(X, sensitive_features=s)
+    with pytest.raises(ValueError, match="NaN"):
+        MinMaxFairPCA().path(X, 2, sensitive_features=s)
+
+
+def test_a_group_whose_own_pca_suits_everybody():
+    rng = np.random.default_rng(4)
+    shape = rng.standard_normal((50, 4)) * [5, 3, 1, 0.1]
+    shape -= shape.mean(axis=0)
+    X = np.concatenate((shape, 3 * shape + 2))
+    model = MinMaxFairPCA(2).fit(X, sensitive_features=np.repeat([0, 1], 50))
+    assert model.losses_ == pytest.approx([0, 0], abs=1e-11)
+    assert subspace_distance(model.components_.T, np.linalg.svd(shape)[2][:2].T) < 1e-6
+
+
+def test_centring_is_what_it_says(rows):
+    X, s = rows
+    for centering, shift in (("none", np.zeros(6)), ("overall", X.mean(axis=0))):
+        model = MinMaxFairPCA(2, centering=centering).fit(X, sensitive_features=s)
+        groups = [X[s == g] - shift for g in "ab"]
+        V = model.components_.T
+        assert model.losses_ == pytest.approx([loss(A, A @ V @ V.T, 2) / len(A) for A in groups], abs=1e-10)
+        np.testing.assert_allclose(model.mean_, shift, atol=1e-14)
+
+
+def test_order_of_rows_names_of_groups_and_rotations(rows):
+    X, s = rows
+    base = MinMaxFairPCA(2).fit(X, sensitive_features=s)
+    order = np.random.default_rng(6).permutation(130)
+    shuffled = MinMaxFairPCA(2).fit(X[order], sensitive_features=s[order])
+    np.testing.assert_allclose(shuffled.components_, base.components_, atol=1e-8)
+    renamed = MinMaxFairPCA(2).fit(X, sensitive_features=np.where(s == "a", "z", "b"))
+    np.testing.assert_allclose(renamed.components_, base.components_, atol=1e-8)
+    assert renamed.groups_ == ("b", "z")
+    doubled = MinMaxFairPCA(2).fit(np.concatenate((X, X[s == "a"])), sensitive_features=np.append(s, ["a"] * 40))
+    assert subspace_distance(doubled.components_.T, base.components_.T) < 1e-8
+    R, _ = np.linalg.qr(np.random.default_rng(7).standard_normal((6, 6)))
+    turned = MinMaxFairPCA(2).fit(X @ R.T, sensitive_features=s)
+    assert subspace_distance(turned.components_.T, R @ base.components_.T) < 1e-8
+
+
+def test_several_groups_from_several_columns():
+    M = moments("wishart", 4, 5, 0)
+    rng = np.random.default_rng(8)
+    X = np.concatenate([rng.multivariate_normal(np.zeros(5), C, 60) for C in M])
+    frame = pd.DataFrame({"sex": np.repeat(["f", "m"], 120), "old": np.tile(np.repeat([True, False], 60), 2)})
+    model = MinMaxFairPCA(2).fit(X, sensitive_features=frame)
+    assert len(model.groups_) == len(model.losses_) == 4
+    assert model.result_.status == "optimal"
+    assert len(model.components_) <= 3
