@@ -167,7 +167,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
             detail = result.extra.get("message", limit)
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
-        elif result.status == "infeasible":
+        elif result.status in ("infeasible", "interrupted"):
             detail = result.extra.get("message", "no feasible subspace was found")
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible"]
+Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class SolverResult:
     ----------
     V : ndarray of shape (n_features, n_components)
         Orthonormal basis of the subspace found.
-    status : {"optimal", "converged", "max_iter", "infeasible"}
+    status : {"optimal", "converged", "max_iter", "infeasible", "interrupted"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
+        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint;
+        ``"interrupted"`` is the best iterate, feasible or not, when the user stopped the solver.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
     lower_bound : float
