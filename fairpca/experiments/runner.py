@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -196,13 +197,27 @@ def _in_processes(name: str, tasks: list[Task], jobs: int) -> Attempts:
             yield _attempt(task)
         return
     from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     work = (delayed(_attempt)(task) for task in tasks)
     start = {"initializer": _prepare_worker, "initargs": (os.getpid(),)}
     try:
         with parallel_config(backend="loky", inner_max_num_threads=1, **start):
-            yield from Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")(work)
+            parallel = Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+            attempts = parallel(work)
+            try:
+                # Not `yield from`: it would close joblib's generator before warnings are off.
+                for attempt in attempts:  # noqa: UP028
+                    yield attempt
+            except GeneratorExit:
+                # The run ends early, on purpose: no warning. Processes whose cells are finished would live on with the
+                # code that they have loaded, even if it was refused for being old.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    attempts.close()
+                get_reusable_executor(jobs, reuse=True).shutdown(kill_workers=True)
+                raise
     except BrokenProcessPool as error:
         raise RuntimeError(
             f"A process that computed cells of {name!r} died, often for want of memory. "
@@ -222,11 +237,11 @@ def _on_cluster(name: str, tasks: list[Task], address: str) -> Attempts:
                 attempt = future.result()
             except Exception as error:
                 # Errors of cells come back as records, so this one is the worker's.
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 raise RuntimeError(
-                    f"A worker of the cluster at {address} cannot compute cells of {name!r} "
-                    f"({type(error).__name__}: {error}). It needs the same fairpca, experiments and packages as this "
-                    "process, and enough memory. Mend that, restart the workers, and start again; the finished cells "
-                    "are stored."
+                    f"A worker of the cluster at {address} cannot compute cells of {name!r} ({reason}). It needs the "
+                    "same fairpca, experiments and packages as this process, and enough memory. Mend that, restart the "
+                    "workers, and start again; the finished cells are stored."
                 ) from error
             yield attempt
 
@@ -321,7 +336,8 @@ def run(
                 raise RunFailed(name, failures, len(grid))
             return experiment.tabulate(collect(name, profile, store=file))
     except KeyboardInterrupt:
-        raise Interrupted(name, profile, done - len(failures), len(grid), file) from None
+        # Counted anew: the interrupt may have come between storing a cell and counting it.
+        raise Interrupted(name, profile, _states(experiment, profile, file).count("done"), len(grid), file) from None
 
 
 def _tasks(experiment: Experiment, cells: list[tuple[int, Cell]]) -> list[Task]:
@@ -369,10 +385,15 @@ def status(name: str, profile: Profile = "paper", *, store: Any = None) -> Statu
     """Count the cells of an experiment that are done, and say whether its saved results are current."""
     experiment = get(name)
     file = store if isinstance(store, Store) else Store(store)
-    known = file.get(name, experiment.hashes().values())
-    grid = experiment.grid(profile)
-    states = [known[cell.json, code].status for cell in grid if (cell.json, code := experiment.hash(cell)) in known]
+    states = _states(experiment, profile, file)
     saved = "none"
     if name in stored_names():
         saved = "stale" if load_results(name).stale else "current"
-    return Status(name, profile, len(grid), states.count("done"), states.count("failed"), saved)
+    return Status(name, profile, len(experiment.grid(profile)), states.count("done"), states.count("failed"), saved)
+
+
+def _states(experiment: Experiment, profile: Profile, store: Store) -> list[str]:
+    """Whether each stored cell of the current code is done or failed."""
+    known = store.get(experiment.name, experiment.hashes().values())
+    grid = experiment.grid(profile)
+    return [known[cell.json, code].status for cell in grid if (cell.json, code := experiment.hash(cell)) in known]
