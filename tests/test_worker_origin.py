@@ -228,7 +228,8 @@ def test_workers_end_with_a_run_killed_right_after_its_start(tmp_path):
     while time.monotonic() < deadline and not workers:
         workers = [child for child in parent.children() if "loky" in " ".join(child.cmdline())]
         time.sleep(0.005)
-    # The workers exist, and are still busy with their own start.
+    # The workers know what to load and are busy with that, which takes them a second.
+    time.sleep(0.25)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert workers
