@@ -125,16 +125,16 @@ class Outputs:
             return
         stream = self._standard_output
         stream.flush()
-        handle = _descriptor(stream)
-        if handle is None:  # a notebook has put something else there
+        number = _descriptor(stream)
+        if number is None:  # a notebook has put something else there
             stream.write(content.decode())
             stream.flush()
             return
         try:
-            _write_all(handle, content)
+            _write_all(number, content)
         except BrokenPipeError:
             # Nothing more may be written there, not even at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 # --------------------------------------------------------------------------------------------------------------------

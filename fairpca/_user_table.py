@@ -53,7 +53,10 @@ def read_user_table(path: str, separator: str = ",") -> pd.DataFrame:
     try:
         # Without index_col=False, pandas takes a first column that has no name for row labels.
         table = pd.read_csv(io.BytesIO(content), sep=separator, index_col=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except pd.errors.ParserError as error:
+        begin = f" The last row begins in line {layout.lines[-1]}; look for a quotation mark there that is not closed."
+        raise ValueError(f"{path!r} cannot be read as a CSV file with a header: {error}.{begin}") from error
+    except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path!r} cannot be read as a CSV file with a header: {error}") from error
     if table.empty:
         raise ValueError(f"{path!r} has a header but no rows.")

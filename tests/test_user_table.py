@@ -40,7 +40,7 @@ def table(tmp_path, text, separator=",", encoding="utf-8"):
         (GOOD.replace("1.5,1,m", '1.5,1,"m\n\n,x"').replace("4.5,2,f", "4.5,2"), "line 8 has 2 fields"),
         (GOOD.replace("1.5,1,m", "\n\n1.5,1,m\n  ").replace("4.5,2,f", "4.5,2"), "line 9 has 2 fields"),
         (GOOD.replace("1.5,1,m", '1.5,1,5" m').replace("4.5,2,f", "4.5,2"), "line 6 has 2 fields"),
-        (GOOD.replace("1.5,1,m", '1.5,1,"m'), "line 3|quotation mark"),
+        (GOOD.replace("1.5,1,m", '1.5,1,"m'), "line 3; look for a quotation mark"),
         (GOOD.replace("a,b,sex", "a;b;sex"), "line 2 has 3 fields.*--separator"),
     ],
 )
