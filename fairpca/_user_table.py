@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import sys
+import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ def read_user_table(path: str, separator: str = ",") -> pd.DataFrame:
     if len(separator) != 1 or separator in '"\r\n\0':
         raise ValueError(f"--separator {separator!r} is not a single character; give for instance ';'.")
     content = _content(path)
+    regular = _regular(content, separator)
+    if regular is not None:
+        return regular
     layout = _layout(content, separator, path)
     if len(layout.lines) == 0:
         raise ValueError(f"{path!r} cannot be read as a CSV file with a header: it is empty.")
@@ -68,6 +72,34 @@ def read_user_table(path: str, separator: str = ",") -> pd.DataFrame:
         )
     table.index = pd.Index(lines, name="line")
     return _without_trailing(table)
+
+
+def _regular(content: bytes, separator: str) -> pd.DataFrame | None:
+    """Read a file whose counts prove that it has nothing unusual, several times faster than by looking at every line.
+
+    A value in the last column of every row means that no row is short; then the number of all separators tells
+    whether one is long.
+    """
+    if b'"' in content or not separator.isascii() or content.count(b"\r") != content.count(b"\r\n"):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(io.BytesIO(content), sep=separator, index_col=False)
+    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError):
+        return None
+    lines, delimiter = len(table) + 1, separator.encode()
+    between = content.partition(b"\n")[0].count(delimiter)
+    if (
+        table.empty
+        or table.shape[1] != between + 1
+        or table.iloc[:, -1].isna().any()
+        or content.count(b"\n") + (not content.endswith(b"\n")) != lines
+        or content.count(delimiter) != between * lines
+    ):
+        return None
+    table.index = pd.RangeIndex(2, lines + 1, name="line")
+    return table
 
 
 def check_columns(table: pd.DataFrame, wanted: list[str], path: str) -> None:
