@@ -120,7 +120,7 @@ class MBFPCA(BaseFairPCA):
         The kernel width σ in use; only when groups were given.
     result_ : SolverResult
         Status (``"converged"``; ``"infeasible"`` with the smallest MMD² found, and a ``ConvergenceWarning``;
-        ``"max_iter"``), history and counts.
+        ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and that warning), history and counts.
 
     References
     ----------

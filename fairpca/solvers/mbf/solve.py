@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -135,6 +135,8 @@ def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.
     except Budget:
         exhausted = True
     except KeyboardInterrupt:
+        # Who sits at the terminal keeps the best iterate, under a status that says so; a run of experiments notices
+        # the signal itself (`HeedInterrupts`) and stores nothing.
         if problem.record.fairest is None:
             raise
         interrupted = True
@@ -183,10 +185,11 @@ def solve_mbf(
     -------
     SolverResult
         ``objective`` is tr V'ΣV, to be maximised (population covariance). The status is ``"converged"``
-        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget or an interruption ended
-        the search) or ``"infeasible"`` (`V` has the smallest h found). ``extra`` has ``mmd2``, ``tau``, ``sigma``,
-        ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``interrupted``, and ``mmd2_approximate`` with
-        an approximate kernel; ``history`` the solved subproblems.
+        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget ended the search),
+        ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the
+        best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
+        ``n_evaluations``, ``n_starts``, ``rank``, and ``mmd2_approximate`` with an approximate kernel; ``history``
+        the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
@@ -227,9 +230,9 @@ def solve_mbf(
         evaluations, steps = evaluations + counts[0], steps + counts[1]
     mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
-    status: Status = (
-        "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted or outcome.interrupted else "converged"
-    )
+    status: Status = "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted else "converged"
+    if outcome.interrupted:
+        status = "interrupted"
     extra |= {
         "mmd2": mmd2,
         "tau": tau,
@@ -238,7 +241,6 @@ def solve_mbf(
         "n_evaluations": evaluations,
         "n_starts": outcome.starts,
         "rank": reduced.rank,
-        "interrupted": outcome.interrupted,
         "tolerance_used": outcome.settled,
     }
     message = _message(status, mmd2, tau, outcome, settings, reduced.rank, n_components)
@@ -284,7 +286,9 @@ def _tightened(
         steps += following.record.n_iter
         if value < best[0]:
             best = (value, V, outcome, following)
-    return best[1], best[2], best[3], (evaluations, steps)
+    # Whichever round is returned, the search as a whole ended as its last round did.
+    ended = replace(best[2], interrupted=outcome.interrupted, exhausted=outcome.exhausted)
+    return best[1], ended, best[3], (evaluations, steps)
 
 
 def _message(
@@ -300,7 +304,7 @@ def _message(
         begin = "Algorithm 1 ended at an iterate that violates its constraint; solver='continuation' may do better"
     else:
         begin = f"no subspace with MMD² <= tau was found from {outcome.starts} starts"
-    if status == "max_iter":
+    if mmd2 <= tau:
         return f"{begin} (MMD² {mmd2:.3e} <= tau={tau:g})"
     hint = f"; raise tau, choose fewer than {d} components"
     if d >= rank - 1:
