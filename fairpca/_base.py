@@ -75,7 +75,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         moments = GroupMoments.from_data(X, groups)
         if not self._needs_rows or moments.n_groups < 2:
             return self._fit_moments(moments)
-        return self._store(self._solve_rows(X, groups, y, self._check_dimension(moments)), moments)
+        return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
         if moments.n_groups < 2:
@@ -169,8 +169,8 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Solve from second moments (two groups at least) of the scaled columns."""
         raise NotImplementedError(f"{type(self).__name__} needs the rows, not only their moments.")
 
-    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, n_components: int) -> SolverResult:
-        """Solve from the rows (two groups at least)."""
+    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
+        """Solve from the rows (two groups at least); `moments` are theirs."""
         raise NotImplementedError(f"{type(self).__name__} solves from moments.")
 
     def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._options import Options
+from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
 from fairpca.solvers._result import SolverResult, Status
 from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
@@ -17,7 +19,9 @@ from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
 
-__all__ = ["Comparison", "MBFSettings", "solve_mbf"]
+__all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
+
+Solver = Literal["continuation", "repms"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
 _ROUNDS = 6  # of tightening, when an approximate kernel guides the search
@@ -32,19 +36,31 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class MBFSettings:
-    """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
+class SearchOptions(Options):
+    """Switches of the search that the estimator and :func:`solve_mbf` share, see :class:`~fairpca.MBFPCA`."""
 
-    schedule: Literal["continuation", "paper"] = "continuation"
-    paper: REPMSOptions = field(default_factory=REPMSOptions)
-    n_starts: int = 1
     approximation: Literal["subsample", "fourier"] | None = None
     approximation_size: int = 5000
     tol: float = 1e-6
-    max_iter: int = 20000
+    max_iter: int = 50000
+    verbose: int = 0
+
+    def check(self) -> None:
+        """Raise for values out of range."""
+        check_number("approximation_size", self.approximation_size, low=4, integer=True)
+        check_number("tol", self.tol, low=0, low_open=True)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+
+
+@dataclass(frozen=True)
+class MBFSettings(SearchOptions):
+    """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
+
+    solver: Solver = "continuation"
+    repms: REPMSOptions = field(default_factory=REPMSOptions)
+    n_starts: int = 1
     n_threads: int = 1
     random_state: int = 0
-    verbose: int = 0
 
 
 @dataclass
@@ -58,11 +74,12 @@ class _Reduced:
     total: float
 
     @classmethod
-    def of(cls, X: np.ndarray, n_components: int) -> _Reduced:
-        centred = X - X.mean(axis=0)
-        covariance = centred.T @ centred / len(X)
+    def of(cls, X: np.ndarray, covariance: np.ndarray | None, n_components: int) -> _Reduced:
+        if covariance is None:
+            X = X - X.mean(axis=0)
+            covariance = X.T @ X / len(X)
         basis, spectrum, rank = row_space(covariance, n_components)
-        return cls(centred, basis, spectrum, rank, float(np.trace(covariance)))
+        return cls(X, basis, spectrum, rank, float(np.trace(covariance)))
 
     def exact(self, comparison: Comparison) -> WeightedRows:
         return WeightedRows.from_groups(self.X[comparison.rows], comparison.codes)
@@ -106,12 +123,12 @@ class _Outcome:
 
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
-    """Run one schedule; whatever ends it, the best that was seen is kept."""
+    """Run one solver; whatever ends it, the best that was seen is kept."""
     settled, starts, interrupted, exhausted = False, 0, False, False
     returned: np.ndarray | None = None
     try:
-        if settings.schedule == "paper":
-            returned = solve_repms(problem, settings.paper, settings.random_state, total)
+        if settings.solver == "repms":
+            returned = solve_repms(problem, settings.repms, settings.random_state, total)
             settled, starts = True, 1
         else:
             settled, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
@@ -138,6 +155,8 @@ def solve_mbf(
     tau: float,
     sigma: float,
     settings: MBFSettings | None = None,
+    *,
+    covariance: np.ndarray | None = None,
 ) -> SolverResult:
     """Solve ``max tr V'ΣV  subject to  V'V = I,  h(V) <= τ`` (Eq. (8) of Lee et al., tolerance of Definition 8).
 
@@ -148,7 +167,7 @@ def solve_mbf(
     Parameters
     ----------
     X : ndarray of shape (n, p)
-        Rows; they are centred here and not scaled.
+        Rows; they are not scaled, and centred here unless `covariance` is given.
     comparisons : sequence of Comparison
         One for demographic parity and equal opportunity, one for each class for equalised odds.
     n_components : int
@@ -158,7 +177,9 @@ def solve_mbf(
     sigma : float
         Bandwidth σ.
     settings : MBFSettings, optional
-        Schedule, starts, budget, approximation.
+        Solver, starts, budget, approximation.
+    covariance : ndarray of shape (p, p), optional
+        Population covariance of rows that are centred already, where it is known.
 
     Returns
     -------
@@ -172,7 +193,7 @@ def solve_mbf(
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
-    reduced = _Reduced.of(X, n_components)
+    reduced = _Reduced.of(X, covariance, n_components)
     exact = [reduced.exact(comparison) for comparison in comparisons]
     terms = _search_terms(reduced, comparisons, exact, n_components, settings)
 
@@ -279,8 +300,8 @@ def _message(
         begin = "interrupted; the best iterate so far is returned"
     elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
-    elif settings.schedule == "paper":
-        begin = "Algorithm 1 ended at an iterate that violates its constraint; the continuation schedule may do better"
+    elif settings.solver == "repms":
+        begin = "Algorithm 1 ended at an iterate that violates its constraint; solver='continuation' may do better"
     else:
         begin = f"no subspace with MMD² <= tau was found from {outcome.starts} starts"
     if mmd2 <= tau:
