@@ -19,8 +19,8 @@ import numpy as np
 
 from fairpca.experiments.vu2022._protocol import Rows, Setting
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca, solve_mean_only
-from fairpca.solvers.minmax.dual import solve_minmax
-from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.minmax import solve_minmax
+from fairpca.solvers.spectral import Pencil
 
 __all__ = [
     "BOTH_GRID",
