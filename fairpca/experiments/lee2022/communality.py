@@ -1,22 +1,19 @@
 """Figures 4, 7, 11, 15 of Lee et al. (2022), and their nine biplots, from the loadings stored with Table 1.
 
-Nothing is fitted here: the cells read the stored cells of ``lee2022/table1``, which come first.
+Nothing is fitted here: the cells read the stored cells of ``lee2022/table1``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairpca import published
-from fairpca._resources import data_path
 from fairpca.datasets import load
-from fairpca.experiments.engine.frames import cells_frame, read_cells
-from fairpca.experiments.engine.runner import Cell, Profile, register
+from fairpca.experiments.engine.runner import Cell, Profile, load_results, register
 from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
 from fairpca.experiments.lee2022.table1 import PROTECTED
 from fairpca.linalg import fix_signs
@@ -51,8 +48,7 @@ _LEVELS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 
 def table1_cells() -> pd.DataFrame:
     """Return the stored cells of Table 1, with the loadings in column ``V``."""
-    path = Path(data_path("results")) / "lee2022" / "table1.cells.csv.gz"
-    frame = cells_frame(read_cells(path.read_bytes()))
+    frame = load_results("lee2022/table1").cells
     return frame.assign(setting=frame["setting"].fillna(""))
 
 
@@ -189,11 +185,13 @@ register(
     cells=_cells,
     run_cell=run_communality,
     tabulate=_tabulate,
-    title="Figures 4, 7, 11, 15: communality of the protected attribute (after lee2022/table1)",
+    title="Figures 4, 7, 11, 15: communality of the protected attribute",
+    inputs=("lee2022/table1",),
 )
 register_claims(
     "lee2022/claims_communality",
     judge_figure,
-    "What the paper says about Figures 4 and 7 to 18 (after lee2022/table1)",
+    "What the paper says about Figures 4 and 7 to 18",
     cells=_claims,
+    inputs=("lee2022/table1", "published/lee2022/communality_stored"),
 )
