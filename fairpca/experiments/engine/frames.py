@@ -163,7 +163,7 @@ def tidy(
 
 
 def canonical_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """Put the columns of a tidy table in order: keys, ``metric``, ``protocol``, values; other tables stay as they are."""
+    """Put the columns of a tidy table in order: keys, ``metric``, ``protocol``, values; others stay as they are."""
     if "metric" not in table.columns:
         return table
     last = ("metric", "protocol", *_VALUES)
