@@ -95,7 +95,9 @@ def _with_open(board: pd.DataFrame, paper: Paper) -> pd.DataFrame:
             if column == "reason":
                 continue
             if column not in board.columns:
-                raise ValueError(f"'open' of {paper.name} speaks of {column!r}; columns are {', '.join(board.columns)}.")
+                raise ValueError(
+                    f"'open' of {paper.name} speaks of {column!r}; columns are {', '.join(board.columns)}."
+                )
             meant &= board[column].map(lambda value, pattern=pattern: fnmatchcase(str(value), pattern))
         board.loc[meant, "reason"] = entry["reason"]
     return board

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,8 @@ def _long(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
     return table.melt(id_vars=keep, value_vars=statistics, var_name="statistic", value_name=value)
 
 
-def _tolerance(exhibit: str, row: pd.Series, tolerances: Sequence[Tolerance]) -> float:
-    wanted = (exhibit.partition("/")[2], *(str(row.get(name, "")) for name in ("dataset", "method", "metric", "statistic")))
+def _tolerance(exhibit: str, row: Mapping[Hashable, Any], tolerances: Sequence[Tolerance]) -> float:
+    wanted = (exhibit, *(str(row.get(name, "")) for name in ("dataset", "method", "metric", "statistic")))
     for tolerance in tolerances:
         patterns = (tolerance.exhibit, tolerance.dataset, tolerance.method, tolerance.metric, tolerance.statistic)
         if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
@@ -94,15 +95,16 @@ def compare(
         joined = joined.merge(spread, on=keys, how="left", validate="many_to_one")
         # No number of ours answers words ("fail to converge"), but not a number.
         joined["known"] = joined["known"].eq(True) & (joined["ours"].notna() | (joined["text"] != ""))
-    joined["tolerance"] = [_tolerance(exhibit, row, tolerances) for _, row in joined.iterrows()]
+    joined["tolerance"] = [_tolerance(name, row, tolerances) for row in joined.to_dict("records")]
     joined["difference"] = joined["ours"] - joined["printed"]
     columns = (joined[name] for name in ("printed", "text", "ours", "decimals", "tolerance", "known"))
     joined["verdict"] = [
         _verdict(printed, text, value, int(decimals), tolerance) if known else "not yet"
         for printed, text, value, decimals, tolerance, known in zip(*columns, strict=True)
     ]
+    patterns = [] if reasons is None else reasons.to_dict("records")
     joined["reason"] = [
-        _reason(exhibit, row, reasons) if row["verdict"] == "differs" else "" for _, row in joined.iterrows()
+        _reason(name, row, patterns) if row["verdict"] == "differs" else "" for row in joined.to_dict("records")
     ]
     wanted = ["statistic", "printed", "text", "decimals", "ours", "difference", "tolerance", "verdict", "reason"]
     return joined[[*keys, *wanted]]
@@ -148,12 +150,10 @@ def _ours(ours: pd.DataFrame, keys: Sequence[str], published: pd.DataFrame) -> p
     return right.assign(known=True)
 
 
-def _reason(exhibit: str, row: pd.Series, reasons: pd.DataFrame | None) -> str:
-    if reasons is None:
-        return ""
+def _reason(exhibit: str, row: Mapping[Hashable, Any], reasons: Sequence[Mapping[Hashable, Any]]) -> str:
     fields = ("dataset", "method", "setting", "d", "metric", "statistic")
-    wanted = [exhibit.partition("/")[2], *(str(row.get(name, "")) for name in fields)]
-    for candidate in reasons.to_dict("records"):
+    wanted = [exhibit, *(str(row.get(name, "")) for name in fields)]
+    for candidate in reasons:
         patterns = [candidate[name] for name in ("exhibit", *fields)]
         if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
             spread = float(row.get("spread", np.nan))

@@ -328,7 +328,7 @@ def load_reasons(paper: str) -> pd.DataFrame:
 def load_tolerances(paper: str) -> list[Tolerance]:
     """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts."""
     table = _words(paper, "tolerances", tuple(f.name for f in fields(Tolerance)))
-    return [
-        Tolerance(**{**row, "absolute": float(row["absolute"]), "relative": float(row["relative"])})
-        for row in table.to_dict("records")
-    ]
+    sizes = {name: table.pop(name).astype(float).tolist() for name in ("absolute", "relative")}
+    words = {str(name): column.tolist() for name, column in table.items()}
+    rows = zip(*words.values(), *sizes.values(), strict=True)
+    return [Tolerance(**dict(zip([*words, *sizes], row, strict=True))) for row in rows]

@@ -90,9 +90,9 @@ def gaps(board: pd.DataFrame) -> str:
     if waiting.empty:
         return "Every published number and every claim has an answer."
     lines = [
-        f"* {row.paper}, {row.exhibit}: {row.rows} {row.kind}{'s' if row.rows > 1 and row.kind != 'stored' else ''}"
-        f" ({row.reason or 'no result, and no reason declared'})"
-        for row in waiting.itertuples()
+        f"* {row['paper']}, {row['exhibit']}: {row['rows']} of kind {row['kind']}"
+        f" ({row['reason'] or 'no result, and no reason declared'})"
+        for row in waiting.to_dict("records")
     ]
     return "\n".join([f"**{waiting['rows'].sum()} published rows have no answer yet:**", "", *lines])
 
@@ -101,7 +101,8 @@ def errata_list(paper: Paper, kind: str) -> str:
     """One kind of a paper's errata in Markdown: where, what is printed, what we find, how it can be checked."""
     errata = load_errata(paper.name)
     items = [
-        f"**{row['where']}.** *Printed:* {row['printed']}\n\n* *Found:* {row['found']}\n* *Evidence:* {row['evidence']}\n"
+        f"**{row['where']}.** *Printed:* {row['printed']}\n\n"
+        f"* *Found:* {row['found']}\n* *Evidence:* {row['evidence']}\n"
         for row in errata[errata["kind"] == kind].to_dict("records")
     ]
     return "\n".join([f"### {paper.short}, {paper.venue}\n", *items]) if items else ""

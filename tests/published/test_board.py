@@ -66,7 +66,9 @@ def test_counts_of_verdicts_are_pinned(board, paper, tmp_path):
 
 
 def test_counts_of_verdicts_by_hand():
-    board = pd.DataFrame({"paper": "p", "kind": ["number", "number", "claim"], "verdict": ["equal", "differs", "fails"]})
+    board = pd.DataFrame(
+        {"paper": "p", "kind": ["number", "number", "claim"], "verdict": ["equal", "differs", "fails"]}
+    )
     table = counts(board)
     assert table.loc[("p", "number")].to_dict() == {
         **dict.fromkeys(published.VERDICTS, 0),
@@ -111,7 +113,9 @@ def test_answers_are_those_that_the_paper_declares(toy):
 
 
 def test_several_results_may_answer_and_rows_may_be_chosen(toy):
-    packed = "exhibit," + HEAD + "table1,coins,pca,2,pct_var,printed,20.0,0.12,2\ntable2,coins,pca,2,pct_var,printed,1,1,2\n"
+    packed = (
+        "exhibit," + HEAD + "table1,coins,pca,2,pct_var,printed,20.0,0.12,2\ntable2,coins,pca,2,pct_var,printed,1,1,2\n"
+    )
     answer(toy, "packed", packed)
     answer(toy, "notes", HEAD + "notes,pca,2,pct_var,printed,7.0,0.1,2\n")
     declaration = toy_paper.DECLARATION | {"open": []}
@@ -149,7 +153,13 @@ def test_where_the_protocol_is_unpublished_another_stands_in(toy):
 def test_claims_are_judged_by_results_of_that_name(toy):
     answer(toy, "claims_coins", "id,ours,verdict,reason\nmost,20.0,fails,less\n")
     own = scoreboard().query("paper == @toy_paper.NAME and kind == 'claim'").iloc[0]
-    assert own[["id", "ours_text", "verdict", "reason", "printed_text"]].tolist() == ["most", "20.0", "fails", "less", "15 %"]
+    assert own[["id", "ours_text", "verdict", "reason", "printed_text"]].tolist() == [
+        "most",
+        "20.0",
+        "fails",
+        "less",
+        "15 %",
+    ]
     answer(toy, "claims_coins", "id,ours,verdict,reason\nnobody-said-this,,holds,\n")
     with pytest.raises(ValueError, match="not published: nobody-said-this"):
         scoreboard()

@@ -35,8 +35,8 @@ def test_gaps_are_loud_and_say_why():
     assert gaps(board).splitlines() == [
         "**3 published rows have no answer yet:**",
         "",
-        "* p, table1: 2 numbers (no result, and no reason declared)",
-        "* p, fig1: 1 claim (Nobody knows.)",
+        "* p, table1: 2 of kind number (no result, and no reason declared)",
+        "* p, fig1: 1 of kind claim (Nobody knows.)",
     ]
     assert gaps(board.tail(1)) == "Every published number and every claim has an answer."
 
