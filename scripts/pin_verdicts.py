@@ -1,6 +1,8 @@
 """Pin how many verdicts of each kind every paper has: python scripts/pin_verdicts.py, after looking at what changed.
 
-The counts stand in tests/experiments/<paper>/verdict_counts.csv; a test compares them with the scoreboard.
+The counts stand in tests/experiments/<paper>/verdict_counts.csv, and with them `allowed`, the sum of the tolerances of
+an exhibit's numbers, so that a wider tolerance shows even where it changes no verdict. A test compares both with the
+scoreboard.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ def pinned_path(paper: str, root: Path = ROOT) -> Path:
 
 def verdict_counts(paper: str, board: pd.DataFrame) -> pd.DataFrame:
     rows = board[board["paper"] == paper]
-    return counts(rows, ["exhibit", "kind"]).drop(columns="total").reset_index()
+    by = ["exhibit", "kind"]
+    allowed = rows.groupby(by)["tolerance"].sum().round(6).rename("allowed")
+    return counts(rows, by).drop(columns="total").join(allowed).reset_index()
 
 
 def main(root: Path = ROOT) -> None:
