@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist, pdist
 
-from fairpca._validation import check_choice, check_number, encode_groups
-from fairpca.metrics._checks import check_rows, two_groups
+from fairpca._validation import check_choice, check_number, check_rows, encode_groups
+from fairpca.metrics._checks import two_groups
 
 __all__ = ["MMDTest", "median_bandwidth", "mmd_permutation_test", "mmd_squared", "pairwise_mmd_squared"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from fairpca._moments import Centering, GroupMoments
-from fairpca._validation import Groups, check_choice, encode_groups
+from fairpca._validation import Groups, check_choice, check_rows, encode_groups
 from fairpca.linalg import top_eigenpairs
-from fairpca.metrics._checks import by_group, check_basis, check_rows
+from fairpca.metrics._checks import by_group, check_basis
 
 __all__ = [
     "ab_difference",
