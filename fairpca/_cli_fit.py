@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairpca
+from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     if options.standardise:
         features = _standardise(features)
     estimator.set_output(transform="pandas")
-    with warnings.catch_warnings():
+    with HeedInterrupts(), warnings.catch_warnings():
         # A user of the command line has no use for the place in the source.
         warnings.showwarning = _show_warning
         projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import fairpca
+from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 when something failed. Wrong usage exits with 2.
+        0 when all went well, 1 when something failed, 130 after an interrupt. Wrong usage exits with 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(arguments[0] if arguments else "")
@@ -50,8 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`head`, a pager) has seen enough; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("\nfairpca: stopped; what was finished is kept.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nfairpca: {str(stop) or 'Stopped; what was finished is kept.'}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
@@ -237,7 +238,8 @@ def _bench(options: argparse.Namespace) -> int:
     if options.name not in known:
         raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
     _pin_threads()
-    table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
+    with HeedInterrupts():
+        table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
     _print_table(table)
     if options.csv:
         _write_csv(table, options.csv)

@@ -27,7 +27,7 @@ LAYERS = (
     "_moments",
     "solvers",
     "linalg _options",
-    "_validation _resources _outputs",
+    "_validation _resources _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 

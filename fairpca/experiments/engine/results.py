@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca._interrupts import HeedInterrupts
 from fairpca._resources import data_path
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.provenance import provenance
@@ -97,7 +98,8 @@ def save_results(
     experiment = get(name)
     found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
     cells = [(cell.json, outcome.records) for cell, outcome in found]
-    table = experiment.tabulate(cells_frame(cells))
+    with HeedInterrupts():
+        table = experiment.tabulate(cells_frame(cells))
     record = {
         "experiment": name,
         "title": experiment.title,
