@@ -170,7 +170,14 @@ def errors(model: Any, everyone: GroupMoments, groups: GroupMoments, centers: np
 
 
 def choose_setting(
-    train: Rows, k: int, method: Method, stream: np.random.RandomState, *, seed: int, n_folds: int = 3, scale: bool = True
+    train: Rows,
+    k: int,
+    method: Method,
+    stream: np.random.RandomState,
+    *,
+    seed: int,
+    n_folds: int = 3,
+    scale: bool = True,
 ) -> tuple[int, np.ndarray]:
     """Cross-validate; return the position of the best setting and the mean score of each."""
     scores = np.zeros(len(method.settings))

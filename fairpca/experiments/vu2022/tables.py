@@ -69,9 +69,7 @@ _ERRORS = ("abdiff", "are", "error_0", "error_1")
 _FACE_GRID = 2
 
 
-def _run(
-    compared: Method, *, dataset: str, split: int, d: int, protocol: str, fresh: bool = True
-) -> dict[str, Any]:
+def _run(compared: Method, *, dataset: str, split: int, d: int, protocol: str, fresh: bool = True) -> dict[str, Any]:
     faces = dataset == FACES
     data = load(dataset, random_state=split) if faces else load(dataset)
     X = np.asarray(data.X, dtype=np.float64)
