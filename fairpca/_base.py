@@ -27,9 +27,9 @@ __all__ = ["BaseFairPCA"]
 class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
-    A subclass sets its parameters in ``__init__`` and implements one of :meth:`_solve_moments` (second moments are
-    enough) or :meth:`_solve_rows` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
-    annotation, ``Literal[...]``, and checked from there; :meth:`_check_parameters` is for the rest.
+    A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
+    enough) or ``_solve_rows`` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
+    annotation, ``Literal[...]``, and checked from there; ``_check_parameters`` is for the rest.
     """
 
     _needs_rows = False

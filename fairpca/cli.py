@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import fairpca
 from fairpca._interrupts import HeedInterrupts
+from fairpca._outputs import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,11 +239,10 @@ def _bench(options: argparse.Namespace) -> int:
     if options.name not in known:
         raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
     _pin_threads()
-    with HeedInterrupts():
+    with HeedInterrupts(), Outputs({"--csv": options.csv}) as outputs:
         table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
-    _print_table(table)
-    if options.csv:
-        _write_csv(table, options.csv)
+        _print_table(table)
+        _write_csv(table, options.csv, outputs)
     return 0
 
 
@@ -260,6 +260,11 @@ def _pin_threads() -> None:
 
 
 def _scoreboard(options: argparse.Namespace) -> int:
+    with Outputs({"--csv": options.csv}) as outputs:
+        return _show_scoreboard(options, outputs)
+
+
+def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
 
     board = published.scoreboard()
@@ -274,8 +279,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
         rows = board[board["verdict"] == options.verdict]
         _print_table(rows.dropna(axis=1, how="all"))
     _print_table(published.counts(board).reset_index())
-    if options.csv:
-        _write_csv(board, options.csv)
+    _write_csv(board, options.csv, outputs)
     return 0
 
 
@@ -293,13 +297,12 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _write_csv(table: pd.DataFrame, path: str) -> None:
-    from pathlib import Path
+def _write_csv(table: pd.DataFrame, path: str | None, outputs: Outputs) -> None:
+    from fairpca.experiments.engine.results import table_text
 
-    from fairpca.experiments.engine.results import table_text, write_atomically
-
-    write_atomically(Path(path), table_text(table).encode())
-    print(f"wrote {path}")
+    if path is not None:
+        outputs.write({"--csv": table_text(table).encode()})
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":
