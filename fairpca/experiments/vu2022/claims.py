@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,17 +133,34 @@ def _wins(table: Any, method: str) -> Any:
     return table.idxmin(axis=1) == method
 
 
-def _count(name: str, ours: Any, paper: Any, stated: int) -> Verdict:
+def _draws(table: Any) -> list[Any]:
+    """Return the table again, with the numbers of the iterative methods after each perturbation of rounding size."""
+    if "vu2022/rounding" not in stored_names():
+        return []
+    keys = ["exhibit", "dataset", "method", "metric", "protocol"]
+    moved = load_results("vu2022/rounding").table
+    rest = table[table["protocol"] == "printed"].set_index(keys)
+    return [
+        rest.assign(mean=rows.set_index(keys)["mean"].reindex(rest.index).fillna(rest["mean"])).reset_index()
+        for _, rows in moved.groupby("draw")
+    ]
+
+
+def _count(name: str, ours: Any, paper: Any, stated: int, drawn: Sequence[Any] = ()) -> Verdict:
     """Compare a count that the text states with the printed table and with ours, without the faces.
 
     It holds if the printed table has the stated count and our table, by the printed protocol, the same number on the
-    fourteen data sets; in part if ours is off by one or two.
+    fourteen data sets; in part if ours is off by one or two. Where perturbations of rounding size move our count, any
+    number that it takes counts as ours: rounding must not decide.
     """
     wins, total = int(ours.sum()), int(paper.sum())
+    counts = sorted({wins, *(int(other.sum()) for other in drawn)})
     expected = int(paper.drop(index=FACES, errors="ignore").sum())
-    text = f"{wins} of {len(ours)} without the faces; the printed numbers themselves: {total} of {len(paper)}"
+    moving = f" ({counts[0]} to {counts[-1]} when rounding is perturbed)" if len(counts) > 1 else ""
+    text = f"{wins} of {len(ours)} without the faces{moving}; the printed numbers themselves: {total} of {len(paper)}"
     reasons = [f"The printed numbers have another count than the text's {stated}."] if total != stated else []
-    reasons += [f"Ours differ from the printed {expected} on these data sets."] if wins != expected else []
+    if not counts[0] <= expected <= counts[-1]:
+        reasons += [f"Ours differ from the printed {expected} on these data sets."]
     return decide(name, not reasons, text, " ".join(reasons), "holds in part" if abs(wins - stated) <= 2 else "fails")
 
 
@@ -161,9 +178,16 @@ def _tables() -> Iterator[Verdict]:
     paper = _printed("table1")
     first, second = _wins(gap, "rfpca"), _wins(error, "rfpca")
     first_printed, second_printed = _wins(paper["abdiff"], "rfpca"), _wins(paper["are"], "rfpca")
-    yield _count("text-abdiff-wins", first, first_printed, 11)
-    yield _count("text-are-wins", second, second_printed, 9)
-    yield _count("text-both-wins", first & second, first_printed & second_printed, 5)
+    drawn = _draws(table)
+
+    def again(exhibit: str, metric: str, method: str = "rfpca") -> list[Any]:
+        return [_wins(_wide(draw, exhibit, "printed", metric), method) for draw in drawn]
+
+    firsts, seconds = again("table1", "abdiff"), again("table1", "are")
+    both = [a & b for a, b in zip(firsts, seconds, strict=True)]
+    yield _count("text-abdiff-wins", first, first_printed, 11, firsts)
+    yield _count("text-are-wins", second, second_printed, 9, seconds)
+    yield _count("text-both-wins", first & second, first_printed & second_printed, 5, both)
 
     # "Close to the best" is read as within a tenth, on the sets where RFPCA is not the best in both.
     excess = pd.concat([gap["rfpca"] / gap.min(axis=1), error["rfpca"] / error.min(axis=1)], axis=1)
@@ -183,9 +207,12 @@ def _tables() -> Iterator[Verdict]:
         _wide(table, "table3", "printed", "are"),
         _printed("table3").drop(index=FACES),  # the sentence is about fourteen sets
     )
-    yield _count("text-in-abdiff", _wins(gap, "rfpca"), _wins(paper["abdiff"], "rfpca"), 14)
-    yield _count("text-in-are", _wins(error, "rfpca"), _wins(paper["are"], "rfpca"), 7)
-    yield _count("text-in-are-fairpca", _wins(error, "fairpca"), _wins(paper["are"], "fairpca"), 7)
+    for name, wide, metric, method, stated in (
+        ("text-in-abdiff", gap, "abdiff", "rfpca", 14),
+        ("text-in-are", error, "are", "rfpca", 7),
+        ("text-in-are-fairpca", error, "are", "fairpca", 7),
+    ):
+        yield _count(name, _wins(wide, method), _wins(paper[metric], method), stated, again("table3", metric, method))
 
     counts = [_separable(numbers) for numbers in (_wide(table, "table4", "printed", "delta_f_lin"), _table_4())]
     (one, two, sets), (one_printed, two_printed, _) = counts

@@ -93,8 +93,9 @@ def rescaled(X: np.ndarray) -> np.ndarray:
 
 def cfpca_mean(protocol: str) -> Method:
     """CFPCA with the mean constraint."""
-    variant = "vu2022_code" if protocol == "printed" else "printed"
-    estimator = FPCA(variant=variant, constraints="mean", tol=1e-9, options={"standardise": False})
+    estimator = FPCA(constraints="mean", tol=1e-9, options={"standardise": False})
+    if protocol == "printed":
+        estimator.set_params(variant="vu2022_code")
     return Method(estimator, MEAN_GRID, prepare=rescaled)
 
 

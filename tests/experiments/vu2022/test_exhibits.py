@@ -12,7 +12,7 @@ from fairpca import RFPCA, published
 from fairpca.bench import rfpca as bench
 from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import get, load_results, run
-from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, tables, toy
+from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, tables, toy
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.synthetic import vu_radius, vu_toy
 
@@ -209,8 +209,39 @@ def test_every_claim_is_judged_by_the_stored_results():
     assert {*judged["id"], *theory["id"]} == set(published.load_claims("vu2022")["id"])
 
 
-def test_claims_notice_what_they_are_about(tmp_path, monkeypatch):
+def test_rounding_does_not_decide_a_count():
+    """A count that perturbations of rounding size move to the printed one holds; where they do not, it does not."""
+    names = [*"abcdefghijklmn"]
+
+    def wins(count):
+        return pd.Series([i < count for i in range(14)], index=names)
+
+    def judged(*drawn):
+        return claims._count("x", wins(8), wins(7), 7, [wins(count) for count in drawn])
+
+    assert judged().verdict == "holds in part"
+    assert judged(8, 9).verdict == "holds in part" and "(8 to 9 when" in judged(8, 9).ours
+    assert judged(6).verdict == "holds" and "(6 to 8 when" in judged(6).ours
+    assert claims._count("x", wins(7), wins(6), 7, [wins(6)]).verdict == "holds in part"  # the print denies the text
+
+
+def test_draws_replace_only_what_was_perturbed(monkeypatch):
+    stored = load_results("vu2022/tables")
+    keys = {"exhibit": "table3", "dataset": "energy", "method": "fairpca", "metric": "are", "protocol": "printed"}
+    moved = pd.DataFrame([{**keys, "draw": draw, "mean": 100.0 + draw} for draw in (0, 1)])
+    monkeypatch.setattr(claims, "stored_names", lambda: ["vu2022/rounding"])
+    monkeypatch.setattr(claims, "load_results", lambda name: replace(stored, table=moved))
+    before = claims._wide(stored.table, "table3", "printed", "are")
+    for draw, table in enumerate(claims._draws(stored.table)):
+        after = claims._wide(table, "table3", "printed", "are")
+        assert after.loc["energy", "fairpca"] == 100.0 + draw
+        after.loc["energy", "fairpca"] = before.loc["energy", "fairpca"]
+        pd.testing.assert_frame_equal(after, before)
+
+
+def test_claims_notice_what_they_are_about(monkeypatch):
     """Each verdict on the tables turns when the numbers that it is about do."""
+    monkeypatch.setattr(claims, "stored_names", list)  # without draws
 
     def turned(change):
         stored = load_results("vu2022/tables")
@@ -235,6 +266,20 @@ def test_claims_notice_what_they_are_about(tmp_path, monkeypatch):
     assert turned(scale("table1", "are", {"rfpca": 1e3}))["text-both-wins"] == "fails"
     assert turned(scale("table4", "delta_f_lin", {"cfpca_mean": 0.0, "cfpca_both": 0.0}))["text-flin-both"] == "holds"
     assert turned(scale("table4", "delta_f_lin", {"cfpca_mean": 9.0, "cfpca_both": 9.0}))["text-flin"] == "fails"
+
+
+def test_a_perturbation_of_rounding_size_leaves_settled_iterations_alone():
+    """Energy settles, so both draws are the table's own cell but for rounding; places of the parts as in the tables."""
+    own = tables.run_rfpca(dataset="energy", split=0, method="rfpca", d=3, protocol="printed")
+    for draw in (0, 1):
+        moved = rounding.run_rfpca(dataset="energy", split=0, method="rfpca", draw=draw)
+        assert set(moved) == {"abdiff", "are", "abdiff:train", "are:train"}
+        assert [moved[name] for name in moved] == pytest.approx([own[name] for name in moved], rel=1e-9)
+        assert any(moved[name] != own[name] for name in moved)  # something was perturbed
+    cells = [{"dataset": "a", "method": "rfpca", "split": 0, "draw": 1, **dict.fromkeys(("abdiff", "are"), 1.0)}]
+    cells[0] |= dict.fromkeys(("abdiff:train", "are:train"), 2.0)
+    table = get("vu2022/rounding").tabulate(pd.DataFrame(cells))
+    assert dict(zip(table["exhibit"], table["mean"], strict=True)) == {"table1": 1.0, "table3": 2.0}
 
 
 def test_smoke_tables(tmp_path):
