@@ -117,6 +117,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for values in product(*map(list, grid.values()))
         ]
         for model in models:
+            if "random_state" in known and "random_state" not in grid:
+                # A clone has a copy of a random stream; the models of a grid consume the one that was given.
+                model.set_params(random_state=self.random_state)
             model._check_all_parameters()
         if not models:
             return []
