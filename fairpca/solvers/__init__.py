@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers.result import SolverResult
 
 _FAMILIES = {
     "fpca.solve": ("solve_fpca",),

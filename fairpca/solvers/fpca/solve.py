@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
 from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only

@@ -12,7 +12,7 @@ import numpy as np
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
-from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
 from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
