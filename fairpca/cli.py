@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import fairpca
 from fairpca._interrupts import HeedInterrupts
+from fairpca._outputs import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser("run", help="compute the cells of an experiment that are not stored yet")
-    run.add_argument("names", nargs="+", metavar="NAME", help="'lee2022/table1', a paper such as 'lee2022', or 'all'")
+    run.add_argument("names", nargs="+", metavar="NAME", help="'<paper>/<exhibit>', '<paper>', or 'all'; see list")
     run.add_argument("--profile", default="smoke", help="smoke (seconds, the default) or paper (everything)")
     run.add_argument("--jobs", type=int, default=1, help="number of processes; -1 takes all processors (default 1)")
     run.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler, for instance tcp://10.0.0.1:8786")
@@ -238,11 +239,10 @@ def _bench(options: argparse.Namespace) -> int:
     if options.name not in known:
         raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
     _pin_threads()
-    with HeedInterrupts():
+    with HeedInterrupts(), Outputs({"--csv": options.csv}) as outputs:
         table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
-    _print_table(table)
-    if options.csv:
-        _write_csv(table, options.csv)
+        _print_table(table)
+        _write_csv(table, options.csv, outputs)
     return 0
 
 
@@ -260,7 +260,13 @@ def _pin_threads() -> None:
 
 
 def _scoreboard(options: argparse.Namespace) -> int:
+    with Outputs({"--csv": options.csv}) as outputs:
+        return _show_scoreboard(options, outputs)
+
+
+def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
+    from fairpca.published.pages import gaps
 
     board = published.scoreboard()
     if options.paper is not None:
@@ -268,14 +274,16 @@ def _scoreboard(options: argparse.Namespace) -> int:
         if options.paper not in papers:
             raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
         board = board[board["paper"] == options.paper]
+    print(gaps(board))
+    for name in published.undeclared():
+        print(f"{name} has results, but no data/published/{name}/paper.json declares it, so it is not shown here.")
     if options.verdict is not None:
         if options.verdict not in published.VERDICTS:
             raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")
         rows = board[board["verdict"] == options.verdict]
         _print_table(rows.dropna(axis=1, how="all"))
     _print_table(published.counts(board).reset_index())
-    if options.csv:
-        _write_csv(board, options.csv)
+    _write_csv(board, options.csv, outputs)
     return 0
 
 
@@ -293,13 +301,12 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _write_csv(table: pd.DataFrame, path: str) -> None:
-    from pathlib import Path
+def _write_csv(table: pd.DataFrame, path: str | None, outputs: Outputs) -> None:
+    from fairpca.experiments.engine.results import table_text
 
-    from fairpca.experiments.engine.results import table_text, write_atomically
-
-    write_atomically(Path(path), table_text(table).encode())
-    print(f"wrote {path}")
+    if path is not None:
+        outputs.write({"--csv": table_text(table).encode()})
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fairpca._interrupts import HeedInterrupts
-from fairpca._resources import data_path
+from fairpca._outputs import Outputs
+from fairpca._resources import data_paths, paper_path
+from fairpca._tables import read_table
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.provenance import provenance
 from fairpca.experiments.engine.registry import Cell, Experiment, Profile, get
@@ -40,33 +41,9 @@ def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> li
     return found
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a kill in the middle, never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes private files; results are for everybody.
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def table_text(table: pd.DataFrame) -> str:
     """CSV text of a table; floats in the shortest form that reads back exactly."""
     return table.to_csv(index=False, lineterminator="\n")
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV table exactly; empty text stays empty text in columns of text."""
-    table = pd.read_csv(path, float_precision="round_trip")
-    for name in ("dataset", "method", "setting", "metric", "protocol"):
-        if name in table.columns:
-            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
-    return table
 
 
 def grid_hash(cells: Sequence[str]) -> str:
@@ -113,19 +90,19 @@ def save_results(
         "computed_to": max(outcome.finished for _, outcome in found),
         **provenance(),
     }
-    base = (Path(folder) if folder is not None else _results_folder()) / name
+    base = (Path(folder) if folder is not None else _results_folder(name)) / name
     files = {
         base.with_name(base.name + ".cells.csv.gz"): write_cells(cells),
         base.with_name(base.name + ".csv"): table_text(table).encode(),
         base.with_name(base.name + ".json"): (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
     }
-    for path, content in files.items():
-        write_atomically(path, content)
+    outputs = Outputs({path.name: path for path in files})
+    outputs.write({path.name: content for path, content in files.items()})
     return list(files)
 
 
-def _results_folder() -> Path:
-    folder = Path(data_path("results"))
+def _results_folder(name: str) -> Path:
+    folder = paper_path("results", name.partition("/")[0]).parent
     if folder.parent.name == "_data":
         raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
     return folder
@@ -175,13 +152,13 @@ class StoredResults:
 
 def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
     """Names of the experiments whose results are in the repository."""
-    base = Path(folder) if folder is not None else Path(data_path("results"))
-    return sorted(path.relative_to(base).with_suffix("").as_posix() for path in base.glob("*/*.json"))
+    bases = [Path(folder)] if folder is not None else data_paths("results")
+    return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
 def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
     """Read an experiment's results from the repository (or the installed package)."""
-    base = (Path(folder) if folder is not None else Path(data_path("results"))) / name
+    base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():
         raise LookupError(
