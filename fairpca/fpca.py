@@ -13,7 +13,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
 from fairpca.solvers.fpca.cvxpy import Backend, Form
 from fairpca.solvers.fpca.problem import Constraints, Mu, Scale, Shift, Trace, Variant, variant_defaults

@@ -15,7 +15,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_number, check_rows_match
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
 from fairpca.solvers.mbf.paper import Variant
 from fairpca.solvers.mbf.solve import SearchOptions, Solver
