@@ -21,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     listing.set_defaults(func=_list)
 
     info = commands.add_parser("info", help="source, groups, licence and known concerns of one data set")
-    info.add_argument("name", choices=CATALOG, metavar="NAME")
+    info.add_argument("name", choices=list(CATALOG), metavar="NAME")
     info.set_defaults(func=_info)
 
     fetching = commands.add_parser("fetch", help="download what is neither bundled, nor in the cache, nor in a mirror")
@@ -37,7 +37,7 @@ def _chosen(given: list[str]) -> tuple[str, ...]:
     unknown = [name for name in given if name not in CATALOG]
     if unknown:
         raise SystemExit(f"No data set is called {', '.join(unknown)}; there are: {', '.join(CATALOG)}.")
-    return tuple(given) or CATALOG
+    return tuple(given) or tuple(CATALOG)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    print(describe(arguments.name))
+    print(CATALOG[arguments.name].description)
     print(f"Where: {where(arguments.name)}")
     return 0
 

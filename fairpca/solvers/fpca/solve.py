@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.solvers.result import SolverResult
 from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
 from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
+from fairpca.solvers.result import SolverResult
 
 __all__ = ["Rounding", "Solver", "solve_fpca"]
 

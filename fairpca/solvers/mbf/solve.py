@@ -12,12 +12,12 @@ import numpy as np
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
-from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
 from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
+from fairpca.solvers.result import SolverResult, Status
 
 __all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
 
