@@ -2,7 +2,8 @@
 
 Every number that a paper prints is one row of the scoreboard, with a verdict that is computed: ``equal`` to the printed
 digits, ``close`` within a stated tolerance, ``differs`` (with the reason), or ``not yet``. What a paper says in
-words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked.
+words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked; a theorem is ``proved``,
+``refuted``, or ``not refuted`` by a stated number of attempts.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ __all__ = [
 ]
 
 PAPERS = ("samadi2018", "lee2022", "vu2022")
-VERDICTS = ("equal", "close", "differs", "holds", "holds in part", "fails", "not yet")
+CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
+VERDICTS = ("equal", "close", "differs", *CLAIM_VERDICTS, "not yet")
 NOT_TABLES = ("claims", "errata", "reasons")
 
 # Results that may answer an exhibit, besides those of its own name.
@@ -126,9 +128,9 @@ def _judged_claims(paper: str, folder: Path) -> pd.DataFrame:
     unknown = sorted(set(judged["id"]) - set(claims["id"]))
     if unknown:
         raise ValueError(f"Results of {paper} judge claims that are not published: {', '.join(unknown)}.")
-    wrong = sorted(set(judged["verdict"]) - {"holds", "holds in part", "fails"})
+    wrong = sorted(set(judged["verdict"]) - set(CLAIM_VERDICTS))
     if wrong:
-        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are holds, holds in part, fails.")
+        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(CLAIM_VERDICTS)}.")
     joined = claims.merge(judged, on="id", how="left", validate="one_to_one")
     joined["verdict"] = joined["verdict"].fillna("not yet")
     return pd.DataFrame(
