@@ -207,8 +207,8 @@ def _theorem_2() -> Iterator[Verdict]:
         falls.append(all(later >= earlier for earlier, later in pairwise(by_tau)))
     text = (
         f"h(V̄) − h(V) is at most {max(worst, 0):.2f} of β‖V − V̄‖ in {count} searches for the worst neighbour; β goes "
-        f"from {by_limit[0]:.1e} to {by_limit[-1]:.1e} as ρ_max grows {limits[-1] / limits[0]:.0f}-fold, and from {by_tau[0]:.1e} to "
-        f"{by_tau[-1]:.1e} as τ falls {tolerances[0] / tolerances[-1]:.0f}-fold"
+        f"from {by_limit[0]:.1e} to {by_limit[-1]:.1e} as ρ_max grows {limits[-1] / limits[0]:.0f}-fold, and "
+        f"from {by_tau[0]:.1e} to {by_tau[-1]:.1e} as τ falls {tolerances[0] / tolerances[-1]:.0f}-fold"
     )
     reason = (
         "The inequality is not refuted; β = 2‖Σ‖/ρ moves the other way than print says, which makes the theorem "

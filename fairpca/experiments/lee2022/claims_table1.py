@@ -23,6 +23,9 @@ _CASES = [(dataset, d) for dataset in _SETS for d in (2, 10)]
 _FPCA, _MBF = ("delta=0.1", "delta=0"), ("tau=1e-3", "tau=1e-6")
 _NAMES = {"compas": "COMPAS", "german": "German", "adult": "Adult"}
 
+# Print is answered by the paper's algorithm; the protocol of the text is computed with the package's solver.
+_SOLVER = {"printed": "mbfpca", "stated": "mbfpca_ours"}
+
 Get = Callable[..., float]
 
 
@@ -117,7 +120,8 @@ def _bold(get: Get) -> Verdict:
         f"{int(marks['bold'].sum())} of {len(marks)} numbers of fair methods are bold; {int(right.sum())} of "
         f"{len(marks)} marks agree with the printed means, {int(again.sum())} with ours at the printed digits"
     )
-    wrong = marks[~right].apply(lambda m: f"{_NAMES[m['dataset']]} d = {m['d']} {m['metric']} {m['setting']}", axis=1)
+    against = marks[~right].itertuples(index=False)
+    wrong = [f"{_NAMES[m.dataset]} d = {m.d} {m.metric} {m.setting}" for m in against]
     reason = (
         f"Marks against the printed means: {', '.join(wrong) or 'none'}; ours have other means at the printed digits."
     )
@@ -150,8 +154,9 @@ def _trade_off(get: Get) -> Iterator[Verdict]:
     )
 
     def beats(metric: str, protocol: str = "printed") -> list[bool]:
+        solver = _SOLVER[protocol]
         return [
-            get(*c, "mbfpca", loose, metric, protocol) > max(get(*c, "fpca", s, metric, protocol) for s in _FPCA)
+            get(*c, solver, loose, metric, protocol) > max(get(*c, "fpca", s, metric, protocol) for s in _FPCA)
             for c in cases
         ]
 
@@ -169,7 +174,7 @@ def _trade_off(get: Get) -> Iterator[Verdict]:
     yield judge(
         "table1-accuracy",
         f"in {sum(printed)} of {len(cases)} cases as printed, {sum(stated)} of {len(cases)} with a classifier fitted "
-        "on the training part",
+        "on the training part (our solver)",
         all(printed),
         all(stated),
         any(printed),
