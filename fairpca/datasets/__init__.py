@@ -16,9 +16,21 @@ from fairpca.datasets._dataset import Dataset
 from fairpca.datasets._fetch import fetch, where
 from fairpca.datasets._files import ChecksumError, DataError
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
+from fairpca.datasets._standardise import standardise
 from fairpca.datasets._tables import load_credit, load_synthetic1, load_synthetic2, load_table, split_text
 
-__all__ = ["ChecksumError", "DataError", "Dataset", "describe", "fetch", "load", "names", "split_text", "where"]
+__all__ = [
+    "ChecksumError",
+    "DataError",
+    "Dataset",
+    "describe",
+    "fetch",
+    "load",
+    "names",
+    "split_text",
+    "standardise",
+    "where",
+]
 
 # Data sets with options of their own; the others are plain tables.
 _LOADERS: dict[str, Callable[..., Any]] = {

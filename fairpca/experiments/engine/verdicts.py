@@ -9,10 +9,7 @@ import pandas as pd
 
 from fairpca.experiments.engine.runner import Cell, Profile, register
 
-__all__ = ["VERDICTS", "Verdict", "as_records", "decide", "judge", "judge_theorem", "register_claims", "verdict"]
-
-# Of statements about runs and data, and of theorems, about which runs alone can say little.
-VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
+__all__ = ["Verdict", "as_records", "decide", "judge", "judge_theorem", "register_claims", "verdict"]
 
 
 class Verdict(NamedTuple):

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca.objective import RobustValue
+from fairpca import GroupMoments
+from fairpca.solvers.rfpca import ComplementObjective, polar_factor
+from fairpca.solvers.rfpca.objective import Variant
 
 __all__ = [
     "adversarial_problem",
@@ -31,7 +32,8 @@ _SECANT = 1e-5  # length of the secant along the steepest direction
 def random_moments(rng: np.random.Generator, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Return second moments and means of two small samples whose features have different scales."""
     samples = [rng.standard_normal((2 * p, p)) * rng.uniform(0.3, 1.5, p) + rng.uniform(-0.5, 0.5, p) for _ in range(2)]
-    return np.array([X.T @ X / len(X) for X in samples]), np.array([X.mean(axis=0) for X in samples])
+    moments = GroupMoments.from_data(np.concatenate(samples), np.repeat([0, 1], 2 * p))
+    return moments.second_moments("none"), moments.means
 
 
 def random_problem(rng: np.random.Generator, lam: float, scale: float = 1.0) -> ComplementObjective:
@@ -65,7 +67,7 @@ def adversarial_problem(rng: np.random.Generator) -> ComplementObjective:
     mean = np.trace(moments, axis1=1, axis2=2) / p
     eps = rng.uniform(0, 3, 2) * mean * rng.integers(0, 2, 2) * rng.choice([0.01, 1])
     lam = float(rng.choice([0, 0.1, 0.5, 1, 2.5, 20]))
-    reading: RobustValue = "printed" if rng.random() < 0.5 else "exact"
+    reading: Variant = "printed" if rng.random() < 0.5 else "corrected"
     return ComplementObjective(moments, np.array([share, 1 - share]), k, lam, eps, reading)
 
 
