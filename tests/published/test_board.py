@@ -49,7 +49,9 @@ def test_every_published_number_and_claim_is_answered(board):
 
 def test_every_difference_has_a_reason(board):
     assert set(board["verdict"]) <= set(published.VERDICTS)
-    unexplained = board[board["verdict"].isin(["differs", "fails", "holds in part", "refuted", "not judged"]) & (board["reason"] == "")]
+    unexplained = board[
+        board["verdict"].isin(["differs", "fails", "holds in part", "refuted", "not judged"]) & (board["reason"] == "")
+    ]
     shown = unexplained[["paper", "exhibit", "id", "dataset", "method", "metric", "printed_text", "ours_text"]]
     assert unexplained.empty, f"give reasons in data/published/<paper>/reasons.csv:\n{shown.to_string()}"
 
