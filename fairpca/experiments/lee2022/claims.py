@@ -226,7 +226,8 @@ def _mbf_scales(id: str) -> Verdict:
     mask = (rows["method"] == "mbfpca_ours") & (rows["setting"] == "tau=1e-5")
     ours = {int(p): float(t) for p, t in zip(rows.loc[mask, "p"], rows.loc[mask, "value"], strict=True)}
     theirs = published_seconds("mbfpca", "tau=1e-5")
-    again = _series("seconds", "mean", "printed", "mbfpca", "tau=1e-5").to_dict()
+    series = _series("seconds", "mean", "printed", "mbfpca", "tau=1e-5")
+    again = dict(zip(series.index.astype(int).tolist(), series.tolist(), strict=True))
     low, high = min(ours), max(ours)
     text = (
         f"the authors' times for p={min(theirs)} to {max(theirs)} like p^{growth(theirs):.1f}, their algorithm here "

@@ -121,7 +121,7 @@ def _bold(get: Get) -> Verdict:
         f"{len(marks)} marks agree with the printed means, {int(again.sum())} with ours at the printed digits"
     )
     against = marks[~right].itertuples(index=False)
-    wrong = [f"{_NAMES[m.dataset]} d = {m.d} {m.metric} {m.setting}" for m in against]
+    wrong = [f"{_NAMES[str(m.dataset)]} d = {m.d} {m.metric} {m.setting}" for m in against]
     reason = (
         f"Marks against the printed means: {', '.join(wrong) or 'none'}; ours have other means at the printed digits."
     )
