@@ -2,7 +2,9 @@
 
 Every number that a paper prints is one row of the scoreboard, with a verdict that is computed: ``equal`` to the printed
 digits, ``close`` within a stated tolerance, ``differs`` (with the reason), or ``not yet``. What a paper says in
-words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked.
+words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked; a theorem is ``proved``,
+``refuted``, or ``not refuted`` in a stated number of attempts. Numbers such as times, of which nobody claims that they
+repeat, are ``not judged``.
 """
 
 from __future__ import annotations

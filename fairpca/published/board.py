@@ -13,9 +13,11 @@ from fairpca._tables import read_table
 from fairpca.published.comparison import compare
 from fairpca.published.declarations import Exhibit, Paper, load, load_claims, load_reasons, load_tolerances, papers
 
-__all__ = ["VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
+__all__ = ["CLAIM_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
 
-VERDICTS = ("equal", "close", "differs", "holds", "holds in part", "fails", "not yet")
+# Of statements about data and runs, and of theorems, about which runs alone can say little.
+CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
+VERDICTS = ("equal", "close", "differs", "not judged", *CLAIM_VERDICTS, "not yet")
 
 
 def _folder(paper: str, results: str | Path | None) -> Path:
@@ -49,9 +51,9 @@ def _judged_claims(paper: str, folder: Path) -> pd.DataFrame:
     unknown = sorted(set(judged["id"]) - set(claims["id"]))
     if unknown:
         raise ValueError(f"Results of {paper} judge claims that are not published: {', '.join(unknown)}.")
-    wrong = sorted(set(judged["verdict"]) - {"holds", "holds in part", "fails"})
+    wrong = sorted(set(judged["verdict"]) - set(CLAIM_VERDICTS))
     if wrong:
-        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are holds, holds in part, fails.")
+        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(CLAIM_VERDICTS)}.")
     joined = claims.merge(judged, on="id", how="left", validate="one_to_one")
     joined["verdict"] = joined["verdict"].fillna("not yet")
     return pd.DataFrame(

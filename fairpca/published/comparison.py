@@ -106,6 +106,9 @@ def compare(
     joined["reason"] = [
         _reason(name, row, patterns) if row["verdict"] == "differs" else "" for row in joined.to_dict("records")
     ]
+    for metric, why in (declared[0].not_judged if declared else {}).items():
+        shown = (joined["metric"] == metric) & (joined["verdict"] != "not yet")
+        joined.loc[shown, ["verdict", "reason"]] = ["not judged", why]
     wanted = ["statistic", "printed", "text", "decimals", "ours", "difference", "tolerance", "verdict", "reason"]
     return joined[[*keys, *wanted]]
 

@@ -99,6 +99,8 @@ class Exhibit:
         Results that answer the published table; without them the result of its own name.
     stand_ins : tuple of StandIn
         Where the printed protocol is unpublished.
+    not_judged : mapping of str to str
+        Metrics that stand beside ours without a verdict, for instance times, and why.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Exhibit:
     stored: bool = False
     answered_by: tuple[Answer, ...] = ()
     stand_ins: tuple[StandIn, ...] = ()
+    not_judged: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

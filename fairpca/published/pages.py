@@ -17,9 +17,13 @@ SIGNS = {
     "equal": "✓",
     "close": "≈",
     "differs": "≠",
+    "not judged": "·",
     "holds": "✓",
     "holds in part": "◐",
     "fails": "✗",
+    "proved": "✓",
+    "not refuted": "◌",
+    "refuted": "✗",
     "not yet": "…",
 }
 _BOX = "max-height: 26rem; overflow: auto; max-width: 100%;"

@@ -41,7 +41,7 @@ def test_interrupted_table(tmp_path):
     assert process.returncode == 130
     assert errors.strip().startswith("fairpca: Stopped 'lee2022/table1' (smoke): 6 of 7 cells are stored in")
     assert [status for _, status in cells_of(store)] == ["done"] * 6
-    assert [method for method, _ in cells_of(store)].count("mbfpca_paper") == 1
+    assert [method for method, _ in cells_of(store)].count("mbfpca") == 1
 
 
 def cells_of(store):
