@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ __all__ = ["read_table"]
 TEXT = ("dataset", "method", "setting", "metric", "protocol", "text", "label", "exhibit", "statement", "unit")
 
 
-def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(path: Path | io.BytesIO, text: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV table exactly; empty text stays empty text in columns of words (`text` names further ones)."""
     table = pd.read_csv(path, float_precision="round_trip")
     for name in (*TEXT, *text):

@@ -110,9 +110,13 @@ def register_claims(
     title: str,
     *,
     cells: Callable[[Profile], Iterable[Mapping[str, Any]]] = lambda profile: [Cell(method="claims")],
+    inputs: Iterable[str] = (),
 ) -> None:
-    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell."""
-    register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title)
+    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell.
+
+    Its `inputs` are those of `register`: the results and the statements that it judges.
+    """
+    register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title, inputs=inputs)
 
 
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:

@@ -259,12 +259,19 @@ def _cells_2_3(profile: Profile) -> Iterable[Cell]:
 register_claims(
     "lee2022/claims_fig1",
     judge_figure_1,
-    "What the paper says about Figure 1 (after lee2022/fig1)",
+    "What the paper says about Figure 1",
     cells=_cells_1,
+    inputs=("lee2022/fig1", "published/lee2022/claims"),
 )
 register_claims(
     "lee2022/claims_fig2_fig3",
     judge_figures_2_and_3,
-    "What the paper says about Figures 2 and 3 (after lee2022/synthetic2 and lee2022/scaling)",
+    "What the paper says about Figures 2 and 3",
     cells=_cells_2_3,
+    inputs=(
+        "lee2022/synthetic2",
+        "lee2022/scaling",
+        "published/lee2022/claims",
+        "published/lee2022/fig2_fig3_stored",
+    ),
 )

@@ -323,4 +323,9 @@ def run_claims(*, method: str) -> list[dict[str, Any]]:
     return as_records(_feasibility(), _lipschitz(), _theorem_1(), _theorem_2(), _suboptimal(), _semidefinite())
 
 
-register_claims("lee2022/claims_optimisation", run_claims, "Verdicts on the penalty method and on FPCA's program")
+register_claims(
+    "lee2022/claims_optimisation",
+    run_claims,
+    "Verdicts on the penalty method and on FPCA's program",
+    inputs=("lee2022/fpca", "lee2022/scaling"),
+)

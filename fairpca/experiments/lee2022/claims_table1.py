@@ -288,4 +288,12 @@ def run_claims(*, method: str) -> list[dict[str, Any]]:
     return as_records(table, _trade_off(get), _protocol(get), _figure_6(get), _data())
 
 
-register_claims("lee2022/claims_table1", run_claims, "Verdicts on the statements about Table 1, Figure 6 and the data")
+register_claims(
+    "lee2022/claims_table1",
+    run_claims,
+    "Verdicts on the statements about Table 1, Figure 6 and the data",
+    inputs=(
+        *(f"lee2022/{stem}" for stem in ("table1", "fpca", "fig6")),
+        *(f"published/lee2022/{stem}" for stem in ("claims", "table1", "fig2_fig3_stored")),
+    ),
+)

@@ -149,11 +149,13 @@ register(
     cells=_cells,
     run_cell=run_communality,
     tabulate=_tabulate,
-    title="Figures 4, 7, 11, 15: communality of the protected attribute (after lee2022/table1)",
+    title="Figures 4, 7, 11, 15: communality of the protected attribute",
+    inputs=("lee2022/table1",),
 )
 register_claims(
     "lee2022/claims_communality",
     judge_figure,
     "What the paper says about Figure 4 (after lee2022/table1)",
     cells=_claims,
+    inputs=("lee2022/table1", "published/lee2022/communality_stored"),
 )

@@ -322,4 +322,12 @@ def run_claims(*, method: str) -> list[dict[str, Any]]:
     return as_records(*parts)
 
 
-register_claims("vu2022/claims", run_claims, "Verdicts on the statements about figures and tables")
+register_claims(
+    "vu2022/claims",
+    run_claims,
+    "Verdicts on the statements about figures and tables",
+    inputs=(
+        *(f"vu2022/{stem}" for stem in ("toy", "pareto", "dimensions", "radius", "tables", "table2")),
+        *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
+    ),
+)
