@@ -289,6 +289,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
 
 def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
+    from fairpca.published.pages import gaps
 
     board = published.scoreboard()
     if options.paper is not None:
@@ -296,6 +297,9 @@ def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
         if options.paper not in papers:
             raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
         board = board[board["paper"] == options.paper]
+    print(gaps(board))
+    for name in published.undeclared():
+        print(f"{name} has results, but no data/published/{name}/paper.json declares it, so it is not shown here.")
     if options.verdict is not None:
         if options.verdict not in published.VERDICTS:
             raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")

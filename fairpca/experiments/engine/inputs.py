@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairpca._resources import data_path
+from fairpca._resources import data_paths, paper_path
 
 __all__ = ["InputError", "check_input_names", "input_digest", "input_files", "reading"]
 
@@ -34,7 +34,7 @@ class _Permission:
 
     experiment: str
     names: frozenset[str]
-    folders: Mapping[str, str]
+    folders: tuple[tuple[str, str], ...]
 
 
 _CURRENT: ContextVar[_Permission | None] = ContextVar("_CURRENT", default=None)
@@ -53,8 +53,10 @@ def check_input_names(experiment: str, names: tuple[str, ...]) -> None:
 def input_files(name: str) -> list[Path]:
     """Files behind an input whose contents count: table and cells of stored results, or one published table."""
     if name.startswith("published/"):
-        return [Path(data_path("published")) / f"{name.removeprefix('published/')}.csv"]
-    return [Path(data_path("results")) / f"{name}{suffix}" for suffix in (".csv", ".cells.csv.gz")]
+        paper, table = name.removeprefix("published/").split("/")
+        return [paper_path("published", paper) / f"{table}.csv"]
+    paper, exhibit = name.split("/")
+    return [paper_path("results", paper) / f"{exhibit}{suffix}" for suffix in (".csv", ".cells.csv.gz")]
 
 
 def input_digest(name: str) -> str:
@@ -83,7 +85,7 @@ def reading(experiment: str, inputs: Mapping[str, str]) -> Iterator[None]:
         Another stored result or published table was read, or an input is not the one with that digest.
     """
     _watch_openings()
-    folders = {kind: os.path.realpath(data_path(kind)) + os.sep for kind in _SUFFIXES}
+    folders = tuple((kind, os.path.realpath(path) + os.sep) for kind in _SUFFIXES for path in data_paths(kind))
     token = _CURRENT.set(_Permission(experiment, frozenset(inputs), folders))
     try:
         yield
@@ -107,7 +109,7 @@ def _check_opening(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "open" or (permission := _CURRENT.get()) is None or not isinstance(arguments[0], str | bytes):
         return
     path = os.path.realpath(os.fsdecode(arguments[0]))
-    for kind, folder in permission.folders.items():
+    for kind, folder in permission.folders:
         suffixes = [suffix for suffix in _SUFFIXES[kind] if path.endswith(suffix)]
         if not path.startswith(folder) or not suffixes:
             continue

@@ -24,7 +24,8 @@ except ImportError:  # not on Windows
 
 from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
-from fairpca._resources import data_path
+from fairpca._resources import added_roots, data_paths, paper_path
+from fairpca._tables import read_table
 from fairpca.experiments.engine.attempts import compute
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.inputs import input_digest
@@ -64,15 +65,6 @@ def table_text(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def read_table(path: Path | io.BytesIO) -> pd.DataFrame:
-    """Read a CSV table exactly; empty text stays empty text in columns of text."""
-    table = pd.read_csv(path, float_precision="round_trip")
-    for name in ("dataset", "method", "setting", "metric", "protocol"):
-        if name in table.columns:
-            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
-    return table
-
-
 def grid_hash(cells: Sequence[str]) -> str:
     """Identify a set of cells, whatever their order."""
     return hashlib.sha256("\n".join(sorted(cells)).encode()).hexdigest()[:32]
@@ -108,8 +100,9 @@ def save_results(
         The files written: all of them, or none.
     """
     experiment = get(name)
-    base = (Path(folder) if folder is not None else _results_folder()) / name
-    commit = _commit_to_name(required=folder is None)
+    base = (Path(folder) if folder is not None else _results_folder(name)) / name
+    own = folder is None and not any(root in base.parents for root in added_roots())
+    commit = _commit_to_name(required=own)
     found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
     cells = [(cell.json, outcome.records) for cell, outcome in found]
     if table is None:
@@ -188,8 +181,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _results_folder() -> Path:
-    folder = Path(data_path("results"))
+def _results_folder(name: str) -> Path:
+    folder = paper_path("results", name.partition("/")[0]).parent
     if folder.parent.name == "_data":
         raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
     return folder
@@ -243,13 +236,13 @@ class StoredResults:
 
 def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
     """Names of the experiments whose results are in the repository."""
-    base = Path(folder) if folder is not None else Path(data_path("results"))
-    return sorted(path.relative_to(base).with_suffix("").as_posix() for path in base.glob("*/*.json"))
+    bases = [Path(folder)] if folder is not None else data_paths("results")
+    return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
 def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
     """Read an experiment's results from the repository (or the installed package)."""
-    base = (Path(folder) if folder is not None else Path(data_path("results"))) / name
+    base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():
         raise LookupError(
