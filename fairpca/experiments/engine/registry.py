@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-import fairpca.experiments
 from fairpca.experiments.engine.frames import canonical_columns
 from fairpca.experiments.engine.inputs import InputError, check_input_names, input_digest, reading
 from fairpca.experiments.engine.origin import loaded_code_hash
@@ -24,6 +23,8 @@ Profile = Literal["smoke", "paper"]
 PROFILES: tuple[Profile, ...] = ("smoke", "paper")
 Records = Mapping[str, Any] | list[dict[str, Any]]
 Function = Callable[..., Records]
+
+_EXPERIMENTS = __name__.rpartition(".engine.")[0]
 
 
 class Cell(Mapping[str, Any]):
@@ -207,14 +208,16 @@ def register(
 
 
 def _papers() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(fairpca.experiments.__path__) if module.ispkg)
+    # By name: the package gives away what stands here, so it cannot be imported at the top.
+    places = importlib.import_module(_EXPERIMENTS).__path__
+    return sorted(module.name for module in pkgutil.iter_modules(places) if module.ispkg)
 
 
 def get(name: str) -> Experiment:
     """Return the experiment of that name; an unknown one is an error that lists what there is."""
     paper = name.partition("/")[0]
     if name not in _REGISTRY and paper in _papers():
-        importlib.import_module(f"fairpca.experiments.{paper}")
+        importlib.import_module(f"{_EXPERIMENTS}.{paper}")
     if name not in _REGISTRY:
         raise ValueError(f"Unknown experiment {name!r}; known are {', '.join(names()) or 'none'}.")
     return _REGISTRY[name]
@@ -223,7 +226,7 @@ def get(name: str) -> Experiment:
 def names() -> list[str]:
     """Names of all experiments."""
     for paper in _papers():
-        importlib.import_module(f"fairpca.experiments.{paper}")
+        importlib.import_module(f"{_EXPERIMENTS}.{paper}")
     return sorted(_REGISTRY)
 
 

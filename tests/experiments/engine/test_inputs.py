@@ -62,7 +62,7 @@ def save(name, tree, store):
 
 
 def test_verdicts_follow_changed_angles(tree, tmp_path):
-    """The angles of the toy result change; the claims computed again have other verdicts, before that they are stale."""
+    """The angles of the toy result change; the claims computed again have other verdicts, and are stale before."""
     store, results = tmp_path / "store.sqlite", tree / "data" / "results"
     first = run("vu2022/claims", "paper", store=store, verbose=0)
     save_results("vu2022/claims", "paper", store=store, folder=results)
@@ -132,7 +132,7 @@ def test_an_input_that_changes_meanwhile(tree, tmp_path):
         return 1.0
 
     make("toy/reader", change, inputs=("toy/source",))
-    with pytest.raises(RuntimeError, match="'toy/source'.* is not the one with which this run began"):
+    with pytest.raises(RuntimeError, match=r"'toy/source'.* is not the one with which this run began"):
         run("toy/reader", store=tmp_path / "store", verbose=0)
 
 
