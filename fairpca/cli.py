@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import fairpca
+from fairpca._interrupts import HeedInterrupts
+from fairpca._outputs import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 when something failed. Wrong usage exits with 2.
+        0 when all went well, 1 when something failed, 130 after an interrupt. Wrong usage exits with 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(arguments[0] if arguments else "")
@@ -50,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`head`, a pager) has seen enough; nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("\nfairpca: stopped; what was finished is kept.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nfairpca: {str(stop) or 'Stopped; what was finished is kept.'}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
@@ -237,10 +239,10 @@ def _bench(options: argparse.Namespace) -> int:
     if options.name not in known:
         raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
     _pin_threads()
-    table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
-    _print_table(table)
-    if options.csv:
-        _write_csv(table, options.csv)
+    with HeedInterrupts(), Outputs({"--csv": options.csv}) as outputs:
+        table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
+        _print_table(table)
+        _write_csv(table, options.csv, outputs)
     return 0
 
 
@@ -258,6 +260,11 @@ def _pin_threads() -> None:
 
 
 def _scoreboard(options: argparse.Namespace) -> int:
+    with Outputs({"--csv": options.csv}) as outputs:
+        return _show_scoreboard(options, outputs)
+
+
+def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
 
     board = published.scoreboard()
@@ -272,8 +279,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
         rows = board[board["verdict"] == options.verdict]
         _print_table(rows.dropna(axis=1, how="all"))
     _print_table(published.counts(board).reset_index())
-    if options.csv:
-        _write_csv(board, options.csv)
+    _write_csv(board, options.csv, outputs)
     return 0
 
 
@@ -291,13 +297,12 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _write_csv(table: pd.DataFrame, path: str) -> None:
-    from pathlib import Path
+def _write_csv(table: pd.DataFrame, path: str | None, outputs: Outputs) -> None:
+    from fairpca.experiments.engine.results import table_text
 
-    from fairpca.experiments.engine.results import table_text, write_atomically
-
-    write_atomically(Path(path), table_text(table).encode())
-    print(f"wrote {path}")
+    if path is not None:
+        outputs.write({"--csv": table_text(table).encode()})
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ SOURCES = {
 }
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit __main__",
+    "cli _cli_fit _user_table __main__",
     "bench",
     "experiments",
     "published _comparison _scoreboard",
@@ -27,7 +27,7 @@ LAYERS = (
     "_moments",
     "solvers",
     "linalg _options",
-    "_validation _resources _outputs",
+    "_validation _resources _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 

@@ -19,9 +19,14 @@ import pandas as pd
 
 from fairpca._moments import GroupMoments
 from fairpca.datasets import DataError, load
-from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
-from fairpca.solvers.rfpca.objective import ambiguity_radii
-from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
+from fairpca.solvers.rfpca import (
+    ambiguity_radii,
+    pca_start,
+    random_starts,
+    solve_rfpca,
+    solve_rfpca_path,
+    solve_rfpca_subgradient,
+)
 
 __all__ = ["GRID", "algorithm_1_in_u", "problem", "run"]
 
@@ -99,18 +104,18 @@ def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: 
 
     def descent() -> object:
         return solve_rfpca_subgradient(
-            moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+            moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
         )
 
     def exact(certified: bool) -> object:
-        return solve_rfpca(moments, shares, k, lam, eps, robust_value="printed", certified=certified)
+        return solve_rfpca(moments, shares, k, lam, eps, variant="printed", certified=certified)
 
     in_v = _best_of(descent, 1 if p > 100 else 3)
     plain = _best_of(lambda: exact(False), repeats)
     proved = _best_of(lambda: exact(True), repeats)
-    result = solve_rfpca(moments, shares, k, lam, eps, robust_value="printed")
+    result = solve_rfpca(moments, shares, k, lam, eps, variant="printed")
     reached = solve_rfpca_subgradient(
-        moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+        moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
     ).objective
     return {
         "data": name,

@@ -17,6 +17,8 @@ import run_notebooks
 import yaml
 from notebooks import ChapterError
 
+import fairpca
+
 ROOT = notebooks.ROOT
 PARTS = ["start", "samadi2018", "lee2022", "vu2022", "beyond", "use", "appendix"]
 CHAPTERS = notebooks.chapters_in_toc()
@@ -167,15 +169,19 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     """What fails here would fail the book's build: broken markup or a reference to what does not exist."""
     from sphinx.application import Sphinx
 
-    page = tmp_path / "chapters" / "use" / "api.md"
-    page.parent.mkdir(parents=True)
-    page.write_text((ROOT / "chapters" / "use" / "api.md").read_text(encoding="utf8"), encoding="utf8")
+    folder = tmp_path / "chapters" / "use" / "api"
+    folder.mkdir(parents=True)
+    for source in (ROOT / "chapters" / "use" / "api").glob("*.md"):
+        markers = re.findall(r"^<!-- public names: .* -->$", source.read_text(encoding="utf8"), re.MULTILINE)
+        assert markers, f"{source.name} shows no public name"
+        (folder / source.name).write_text("\n\n".join([f"# {source.stem}", *markers]), encoding="utf8")
+    contents = "# All\n\n```{toctree}\n:glob:\nchapters/use/api/*\n```\n"
+    (tmp_path / "index.md").write_text(contents, encoding="utf8")
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf8"))["sphinx"]["config"]
     names = ("nitpicky", "nitpick_ignore_regex", "autodoc_typehints", "numpydoc_show_class_members")
     overrides = {name: config[name] for name in names} | {
         "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "public_api"],
         "autosummary_generate": False,
-        "root_doc": "chapters/use/api",
     }
     complaints = io.StringIO()
     out = tmp_path / "out"
@@ -183,9 +189,15 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     app.build(force_all=True)
     assert complaints.getvalue() == ""
     shown = set(app.env.domains["py"].objects)
-    assert {"fairpca.PCA", "fairpca.PCA.fit", "fairpca.GroupMoments", "fairpca.metrics.mmd_squared"} <= shown
-    words = app.env.get_doctree("chapters/use/api").astext()
-    assert "<module" not in words and str(ROOT) not in words, "values with paths of this machine are no documentation"
+    assert {"fairpca.PCA", "fairpca.RFPCA.path", "fairpca.FPCA.problem", "fairpca.metrics.mmd_squared"} <= shown
+    assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
+    internal = [name for name in shown if any(part.startswith("_") for part in name.split("."))]
+    assert not internal, "internals are no part of the site"
+    for page in app.env.found_docs:
+        words = app.env.get_doctree(page).astext()
+        assert "<module" not in words and str(ROOT) not in words, (
+            "values with paths of this machine are no documentation"
+        )
 
 
 def test_ci_runs_the_readme_commands() -> None:

@@ -20,7 +20,7 @@ def provenance() -> dict[str, Any]:
     return {
         "fairpca": fairpca.__version__,
         "python": platform.python_version(),
-        "packages": _versions(),
+        "packages": package_versions(),
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "processors": os.cpu_count(),
@@ -29,7 +29,8 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that results depend on."""
     found = {}
     for name in _PACKAGES:
         try:

@@ -7,14 +7,14 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 import fairpca.experiments
-from fairpca.experiments.engine.codehash import code_hash
+from fairpca.experiments.engine.origin import loaded_code_hash
 from fairpca.experiments.engine.store import canonical_json
 
 Profile = Literal["smoke", "paper"]
@@ -98,7 +98,6 @@ class Experiment:
     cells: Callable[[Profile], Iterable[Mapping[str, Any]]]
     functions: Mapping[str, Function]
     tabulate: Callable[[pd.DataFrame], pd.DataFrame]
-    _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def grid(self, profile: Profile) -> list[Cell]:
         """Cells of a profile, checked."""
@@ -125,9 +124,7 @@ class Experiment:
 
     def hashes(self) -> dict[str, str]:
         """Code hash of each of `functions` (computed once a process)."""
-        if not self._hashes:
-            self._hashes.update({label: code_hash(function) for label, function in self.functions.items()})
-        return dict(self._hashes)
+        return {label: loaded_code_hash(function) for label, function in self.functions.items()}
 
     def hash(self, cell: Mapping[str, Any]) -> str:
         """Code hash of what computes this cell."""

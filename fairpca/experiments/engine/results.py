@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca._interrupts import HeedInterrupts
+from fairpca._outputs import Outputs
 from fairpca._resources import data_path
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.provenance import provenance
@@ -37,21 +38,6 @@ def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> li
             f"{store.path.name} for the current code. Compute them: fairpca run {experiment.name} --profile {profile}."
         )
     return found
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a kill in the middle, never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes private files; results are for everybody.
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def table_text(table: pd.DataFrame) -> str:
@@ -97,7 +83,8 @@ def save_results(
     experiment = get(name)
     found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
     cells = [(cell.json, outcome.records) for cell, outcome in found]
-    table = experiment.tabulate(cells_frame(cells))
+    with HeedInterrupts():
+        table = experiment.tabulate(cells_frame(cells))
     record = {
         "experiment": name,
         "title": experiment.title,
@@ -117,8 +104,8 @@ def save_results(
         base.with_name(base.name + ".csv"): table_text(table).encode(),
         base.with_name(base.name + ".json"): (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
     }
-    for path, content in files.items():
-        write_atomically(path, content)
+    outputs = Outputs({path.name: path for path in files})
+    outputs.write({path.name: content for path, content in files.items()})
     return list(files)
 
 

@@ -21,17 +21,23 @@ from __future__ import annotations
 import datetime
 import inspect
 import os
+import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from fairpca._interrupts import HeedInterrupts
+from fairpca.experiments.engine.codehash import script_sources
 from fairpca.experiments.engine.frames import cells_frame, tidy
+from fairpca.experiments.engine.origin import Origin, OriginError, origin, refuse_other_origin
 from fairpca.experiments.engine.registry import (
     PROFILES,
     Cell,
@@ -50,6 +56,8 @@ __all__ = [
     "PROFILES",
     "Cell",
     "Experiment",
+    "Interrupted",
+    "OriginError",
     "RunFailed",
     "Status",
     "Store",
@@ -70,7 +78,29 @@ __all__ = [
     "tidy",
 ]
 
-Task = tuple[int, str, dict[str, Any]]
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to be computed, here or in another process."""
+
+    number: int
+    experiment: str
+    function: Function
+    key: dict[str, Any]
+    expected: Origin
+    sources: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of a task; there is no outcome after an interrupt, and where the code is not the expected one."""
+
+    number: int
+    origin: Origin
+    outcome: StoredCell | None
+
+
+Attempts = Generator[Attempt, None, None]
 
 
 class RunFailed(RuntimeError):
@@ -91,28 +121,45 @@ class RunFailed(RuntimeError):
         )
 
 
+class Interrupted(KeyboardInterrupt):
+    """The run was stopped by an interrupt; nothing that was computed after it is stored."""
+
+    def __init__(self, name: str, profile: str, done: int, total: int, store: Store) -> None:
+        super().__init__(
+            f"Stopped {name!r} ({profile}): {done} of {total} cells are stored in {store.path}; "
+            "start the same run again to go on from there."
+        )
+
+
 def compute(function: Function, experiment: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Compute one cell in this process, with its own seed; returns its records."""
     arguments = dict(key)
     if "cell_seed" in inspect.signature(function).parameters:
         arguments["cell_seed"] = cell_seed(experiment, key)
-    returned = function(**arguments)
+    # A cell that catches an interrupt and goes on does not return the result asked for.
+    with HeedInterrupts():
+        returned = function(**arguments)
     records = [dict(returned)] if isinstance(returned, Mapping) else [dict(record) for record in returned]
     # What comes back is what the store would give back, so that a fresh and a resumed run agree bit for bit.
     return [decode_value(encode_value(record)) for record in records]
 
 
-def _attempt(function: Function, experiment: str, task: Task) -> tuple[int, StoredCell]:
+def _attempt(task: Task) -> Attempt:
     """Compute one cell with one BLAS thread; an error becomes a record."""
     from threadpoolctl import threadpool_limits
 
-    number, _, key = task
+    # Functions of modules are sent by name: this process runs what it finds under that name, so it says what that is.
+    here = origin(task.function, task.sources)
+    if not here.agrees(task.expected):
+        return Attempt(task.number, here, None)
     wall, cpu = time.perf_counter(), time.process_time()
     records: list[dict[str, Any]] = []
     error = ""
     try:
         with threadpool_limits(1):
-            records = compute(function, experiment, key)
+            records = compute(task.function, task.experiment, task.key)
+    except KeyboardInterrupt:
+        return Attempt(task.number, here, None)
     except Exception:
         error = traceback.format_exc()
     outcome = StoredCell(
@@ -122,17 +169,19 @@ def _attempt(function: Function, experiment: str, task: Task) -> tuple[int, Stor
         time.perf_counter() - wall,
         time.process_time() - cpu,
         datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        here.versions,
     )
-    return number, outcome
+    return Attempt(task.number, here, outcome)
 
 
 # --------------------------------------------------------------------------------------------------------------------
 # Where cells are computed
 
 
-def _end_with_parent() -> None:
-    """In a worker: end soon after the run that started it was killed, instead of waiting for work for minutes."""
-    parent = os.getppid()
+def _prepare_worker(parent: int) -> None:
+    """In a worker: end soon after the run that started it (process `parent`) was killed, even before this began."""
+    # Between two cells there is nothing to stop; the run itself decides whether there is a next one.
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -142,36 +191,59 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _in_processes(experiment: Experiment, tasks: list[Task], jobs: int) -> Iterator[tuple[int, StoredCell]]:
+def _in_processes(name: str, tasks: list[Task], jobs: int) -> Attempts:
     if jobs == 1:
         for task in tasks:
-            yield _attempt(experiment.functions[task[1]], experiment.name, task)
+            yield _attempt(task)
         return
     from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    work = (delayed(_attempt)(experiment.functions[task[1]], experiment.name, task) for task in tasks)
+    work = (delayed(_attempt)(task) for task in tasks)
+    start = {"initializer": _prepare_worker, "initargs": (os.getpid(),)}
     try:
-        with parallel_config(backend="loky", inner_max_num_threads=1, initializer=_end_with_parent):
-            yield from Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")(work)
+        with parallel_config(backend="loky", inner_max_num_threads=1, **start):
+            parallel = Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
+            attempts = parallel(work)
+            try:
+                # Not `yield from`: it would close joblib's generator before warnings are off.
+                for attempt in attempts:  # noqa: UP028
+                    yield attempt
+            except GeneratorExit:
+                # The run ends early, on purpose: no warning. Processes whose cells are finished would live on with the
+                # code that they have loaded, even if it was refused for being old.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    attempts.close()
+                get_reusable_executor(jobs, reuse=True).shutdown(kill_workers=True)
+                raise
     except BrokenProcessPool as error:
         raise RuntimeError(
-            f"A process that computed cells of {experiment.name!r} died, often for want of memory. "
+            f"A process that computed cells of {name!r} died, often for want of memory. "
             "The finished cells are stored; start again, with fewer jobs if it happens again."
         ) from error
 
 
-def _on_cluster(experiment: Experiment, tasks: list[Task], address: str) -> Iterator[tuple[int, StoredCell]]:
+def _on_cluster(name: str, tasks: list[Task], address: str) -> Attempts:
     try:
         from distributed import Client, as_completed
     except ImportError as error:
         raise ImportError("A cluster needs Dask: pip install 'fairpca[scale]'.") from error
     with Client(address, timeout="20s", set_as_default=False) as client:
-        futures = [
-            client.submit(_attempt, experiment.functions[task[1]], experiment.name, task, pure=False) for task in tasks
-        ]
-        for _, result in as_completed(futures, loop=client.loop, with_results=True):
-            yield result
+        futures = [client.submit(_attempt, task, pure=False) for task in tasks]
+        for future in as_completed(futures, loop=client.loop):
+            try:
+                attempt = future.result()
+            except Exception as error:
+                # Errors of cells come back as records, so this one is the worker's.
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                raise RuntimeError(
+                    f"A worker of the cluster at {address} cannot compute cells of {name!r} ({reason}). It needs the "
+                    "same fairpca, experiments and packages as this process, and enough memory. Mend that, restart the "
+                    "workers, and start again; the finished cells are stored."
+                ) from error
+            yield attempt
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -215,6 +287,10 @@ def run(
     ------
     RunFailed
         If cells raised. The others are finished and stored; a later run tries the failed ones again.
+    OriginError
+        If a worker has other code or other versions of packages than this process; nothing of it is stored.
+    Interrupted
+        After an interrupt (a ``KeyboardInterrupt``). What was finished before is stored, nothing of what came after.
     """
     from joblib import effective_n_jobs
     from tqdm import tqdm
@@ -226,32 +302,52 @@ def run(
     file = store if isinstance(store, Store) else Store(store)
     known = file.get(name, experiment.hashes().values())
     missing = [
-        (number, experiment.label(cell), dict(cell))
+        (number, cell)
         for number, cell in enumerate(grid)
         if (found := known.get((cell.json, experiment.hash(cell)))) is None or found.status != "done"
     ]
-    outcomes = (
-        _on_cluster(experiment, missing, cluster)
-        if cluster
-        else _in_processes(experiment, missing, min(effective_n_jobs(jobs), max(1, len(missing))))
-    )
-    failures: dict[Cell, str] = {}
     done = len(grid) - len(missing)
+    failures: dict[Cell, str] = {}
     hidden = verbose == 0 or not sys.stderr.isatty()
-    with tqdm(total=len(grid), initial=done, desc=name, unit="cell", disable=hidden) as bar:
-        if missing:
-            for number, outcome in outcomes:
-                cell = grid[number]
-                file.put(name, cell.json, experiment.hash(cell), outcome)
-                if outcome.status == "failed":
-                    failures[cell] = outcome.error
-                done += 1
-                bar.update()
-                if progress is not None:
-                    progress(done, len(grid))
-    if failures:
-        raise RunFailed(name, failures, len(grid))
-    return experiment.tabulate(collect(name, profile, store=file))
+    try:
+        with HeedInterrupts() as interrupts:
+            tasks = _tasks(experiment, missing)
+            attempts = (
+                _on_cluster(name, tasks, cluster)
+                if cluster
+                else _in_processes(name, tasks, min(effective_n_jobs(jobs), max(1, len(tasks))))
+            )
+            # Closed at once when the run ends early, so that no worker goes on.
+            with tqdm(total=len(grid), initial=done, desc=name, unit="cell", disable=hidden) as bar, closing(attempts):
+                for attempt in attempts if tasks else ():
+                    interrupts.check()
+                    cell = grid[attempt.number]
+                    refuse_other_origin(name, origin(experiment.functions[experiment.label(cell)]), attempt.origin)
+                    if attempt.outcome is None:
+                        raise KeyboardInterrupt
+                    file.put(name, cell.json, experiment.hash(cell), attempt.outcome)
+                    done += 1
+                    if attempt.outcome.status == "failed":
+                        failures[cell] = attempt.outcome.error
+                    bar.update()
+                    if progress is not None:
+                        progress(done, len(grid))
+            if failures:
+                raise RunFailed(name, failures, len(grid))
+            return experiment.tabulate(collect(name, profile, store=file))
+    except KeyboardInterrupt:
+        # Counted anew: the interrupt may have come between storing a cell and counting it.
+        raise Interrupted(name, profile, _states(experiment, profile, file).count("done"), len(grid), file) from None
+
+
+def _tasks(experiment: Experiment, cells: list[tuple[int, Cell]]) -> list[Task]:
+    sources = {label: script_sources(function) for label, function in experiment.functions.items()}
+    tasks = []
+    for number, cell in cells:
+        label = experiment.label(cell)
+        function = experiment.functions[label]
+        tasks.append(Task(number, experiment.name, function, dict(cell), origin(function), sources[label]))
+    return tasks
 
 
 def collect(name: str, profile: Profile = "smoke", *, store: Any = None) -> pd.DataFrame:
@@ -289,10 +385,15 @@ def status(name: str, profile: Profile = "paper", *, store: Any = None) -> Statu
     """Count the cells of an experiment that are done, and say whether its saved results are current."""
     experiment = get(name)
     file = store if isinstance(store, Store) else Store(store)
-    known = file.get(name, experiment.hashes().values())
-    grid = experiment.grid(profile)
-    states = [known[cell.json, code].status for cell in grid if (cell.json, code := experiment.hash(cell)) in known]
+    states = _states(experiment, profile, file)
     saved = "none"
     if name in stored_names():
         saved = "stale" if load_results(name).stale else "current"
-    return Status(name, profile, len(grid), states.count("done"), states.count("failed"), saved)
+    return Status(name, profile, len(experiment.grid(profile)), states.count("done"), states.count("failed"), saved)
+
+
+def _states(experiment: Experiment, profile: Profile, store: Store) -> list[str]:
+    """Whether each stored cell of the current code is done or failed."""
+    known = store.get(experiment.name, experiment.hashes().values())
+    grid = experiment.grid(profile)
+    return [known[cell.json, code].status for cell in grid if (cell.json, code := experiment.hash(cell)) in known]

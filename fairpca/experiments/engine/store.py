@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,17 @@ CREATE TABLE IF NOT EXISTS cells (
     wall_seconds REAL NOT NULL,
     cpu_seconds REAL NOT NULL,
     finished TEXT NOT NULL,
+    versions TEXT,
     PRIMARY KEY (experiment, cell, code)
 )
 """
 # A cell that is done stays as it is: a second run that computed it too, or failed on it, changes nothing.
 _INSERT = """
-INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (experiment, cell, code) DO UPDATE SET
     status = excluded.status, payload = excluded.payload, error = excluded.error,
-    wall_seconds = excluded.wall_seconds, cpu_seconds = excluded.cpu_seconds, finished = excluded.finished
+    wall_seconds = excluded.wall_seconds, cpu_seconds = excluded.cpu_seconds, finished = excluded.finished,
+    versions = excluded.versions
 WHERE cells.status != 'done'
 """
 
@@ -62,6 +64,8 @@ class StoredCell:
         What it cost.
     finished : str
         Date and time (UTC).
+    versions : mapping of str to str
+        Of Python and packages where it was computed; empty for cells stored before this was recorded.
     """
 
     status: str
@@ -70,6 +74,7 @@ class StoredCell:
     wall_seconds: float
     cpu_seconds: float
     finished: str
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def default_store() -> Path:
@@ -126,6 +131,20 @@ def canonical_json(value: Any) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 
 
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Make the table, or give one from before versions were recorded the column for them."""
+    connection.execute(_SCHEMA)
+    if not _has_versions(connection):
+        # Another run may open the store at the same moment: only one of them adds the column.
+        connection.execute("BEGIN IMMEDIATE")
+        if not _has_versions(connection):
+            connection.execute("ALTER TABLE cells ADD COLUMN versions TEXT")
+
+
+def _has_versions(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "versions" for row in connection.execute("PRAGMA table_info(cells)"))
+
+
 class Store:
     """Access to one store file; every call opens, commits and closes, so that nothing is lost when a run is killed."""
 
@@ -139,7 +158,7 @@ class Store:
                 f"The folder of the result store, {self.path.parent}, cannot be made ({error.strerror}). "
                 "Choose another with --store FILE or the environment variable FAIRPCA_STORE."
             ) from error
-        self._transact(lambda connection: connection.execute(_SCHEMA))
+        self._transact(_prepare)
 
     def put(self, experiment: str, cell: str, code: str, outcome: StoredCell) -> None:
         """Store one finished or failed cell at once."""
@@ -155,6 +174,7 @@ class Store:
             outcome.wall_seconds,
             outcome.cpu_seconds,
             outcome.finished,
+            json.dumps(dict(outcome.versions)),
         )
         self._transact(lambda connection: connection.execute(_INSERT, row))
 
@@ -163,15 +183,21 @@ class Store:
         wanted = sorted(set(codes))
         marks = ",".join("?" * len(wanted))
         query = (
-            "SELECT cell, code, status, payload, error, wall_seconds, cpu_seconds, finished FROM cells "
+            "SELECT cell, code, status, payload, error, wall_seconds, cpu_seconds, finished, versions FROM cells "
             f"WHERE experiment = ? AND code IN ({marks})"
         )
         rows = self._transact(lambda connection: connection.execute(query, [experiment, *wanted]).fetchall())
         return {
             (cell, code): StoredCell(
-                status, decode_value(json.loads(payload)) if payload else [], error or "", wall, cpu, finished
+                status,
+                decode_value(json.loads(payload)) if payload else [],
+                error or "",
+                wall,
+                cpu,
+                finished,
+                json.loads(versions) if versions else {},
             )
-            for cell, code, status, payload, error, wall, cpu, finished in rows
+            for cell, code, status, payload, error, wall, cpu, finished, versions in rows
         }
 
     def _transact(self, action: Any) -> Any:

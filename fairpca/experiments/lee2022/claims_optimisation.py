@@ -17,9 +17,8 @@ from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, regi
 from fairpca.experiments.lee2022.claims import fpca_seconds, growth
 from fairpca.experiments.lee2022.fpca import FPCA_METHODS
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers.fpca.problem import FPCAProblem
-from fairpca.solvers.fpca.solve import solve_fpca
-from fairpca.solvers.mmd.kernel import WeightedRows
+from fairpca.solvers.fpca import FPCAProblem, solve_fpca
+from fairpca.solvers.mmd import WeightedRows
 from fairpca.synthetic import lee_synthetic2
 
 __all__ = ["limit_of_run", "mirrored_problem", "run_claims"]
@@ -32,7 +31,7 @@ def _repms(X: np.ndarray, groups: np.ndarray, d: int, tau: float, **options: Any
     options = {"start": "pca", "rho_limit": "clamp", "distance": "grassmann"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = MBFPCA(d, tau=tau, schedule="paper", paper_options=options)
+        model = MBFPCA(d, tau=tau, solver="repms", random_state=0, options={"repms": options})
         return model.fit(X, sensitive_features=groups)
 
 

@@ -12,7 +12,7 @@ from fairpca import MinMaxFairPCA
 from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, register_claims
 from fairpca.linalg import orthonormal
 from fairpca.metrics import mmd_squared
-from fairpca.solvers.mmd.kernel import WeightedRows
+from fairpca.solvers.mmd import WeightedRows
 from fairpca.synthetic import lee_figure5
 
 __all__ = ["run_claims"]

@@ -32,13 +32,11 @@ __all__ = ["FPCA_METHODS", "eigenvector_variances", "fit_fpca", "random_null_var
 FPCA_METHODS: dict[str, dict[str, Any]] = {
     "fpca": {"variant": "lee2022_code", "mu": 0.01},
     "fpca_one_slack": {
-        "variant": "paper",
+        "variant": "printed",
         "mu": 0.02,
-        "standardise": True,
-        "scale": "norm",
-        "trace": "equal",
+        "options": {"standardise": True, "scale": "norm", "trace": "equal"},
     },
-    "fpca_eq14": {"variant": "paper", "mu": 0.01},
+    "fpca_eq14": {"variant": "printed", "mu": 0.01},
     "fpca_vu": {"variant": "vu2022_code", "mu": 0.01},
 }
 PRINTED = ("pct_var", "pct_acc", "mmd2", "delta_dp")

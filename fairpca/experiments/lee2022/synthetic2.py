@@ -76,7 +76,7 @@ def _fit(method: str, setting: str, X: np.ndarray, groups: np.ndarray, d: int, p
     tau = float(setting.removeprefix("tau="))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the MMD² of the training part is recorded
-        model = MBFPCA(d, tau=tau, bandwidth=RULES[protocol])
+        model = MBFPCA(d, tau=tau, bandwidth=RULES[protocol], random_state=0)
         return model.fit(X, sensitive_features=groups).components_.T
 
 
@@ -149,7 +149,7 @@ def run_scaling(*, dataset: str, p: int, method: str, setting: str, d: int) -> d
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     extra: dict[str, float] = {}
     if method == "fpca_cvxpy":
-        from fairpca.solvers.fpca.cvxpy import solve_fpca_cvxpy
+        from fairpca.solvers.fpca import solve_fpca_cvxpy
 
         problem = FPCA(d, delta=0.0, **FPCA_METHODS["fpca"]).problem(GroupMoments.from_data(X, groups))
         start = process_time()

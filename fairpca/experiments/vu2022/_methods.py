@@ -18,11 +18,9 @@ from typing import Literal
 import numpy as np
 
 from fairpca.experiments.vu2022._protocol import Rows, Setting
-from fairpca.solvers.fpca.mean import solve_mean_only
-from fairpca.solvers.fpca.problem import FPCAProblem, fpca_problem
-from fairpca.solvers.fpca.solve import solve_fpca
-from fairpca.solvers.minmax.dual import solve_minmax
-from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca, solve_mean_only
+from fairpca.solvers.minmax import solve_minmax
+from fairpca.solvers.spectral import Pencil
 
 __all__ = [
     "BOTH_GRID",

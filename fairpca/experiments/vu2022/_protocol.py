@@ -22,9 +22,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers.rfpca.exact import solve_rfpca_path
-from fairpca.solvers.rfpca.objective import ambiguity_radii, published_lam
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.solvers.rfpca import ambiguity_radii, published_lam, solve_rfpca_path, solve_rfpca_subgradient
 
 __all__ = [
     "RFPCA_GRID",
@@ -291,7 +289,7 @@ def fit_rfpca_printed(
             k,
             lam,
             eps,
-            robust_value="printed",
+            variant="printed",
             n_starts=n_starts,
             max_iter=max_iter,
             random_state=stream,

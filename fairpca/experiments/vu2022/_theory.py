@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca.objective import RobustValue
+from fairpca.solvers.rfpca import ComplementObjective, polar_factor
+from fairpca.solvers.rfpca.objective import Variant
 
 __all__ = [
     "adversarial_problem",
@@ -65,7 +65,7 @@ def adversarial_problem(rng: np.random.Generator) -> ComplementObjective:
     mean = np.trace(moments, axis1=1, axis2=2) / p
     eps = rng.uniform(0, 3, 2) * mean * rng.integers(0, 2, 2) * rng.choice([0.01, 1])
     lam = float(rng.choice([0, 0.1, 0.5, 1, 2.5, 20]))
-    reading: RobustValue = "printed" if rng.random() < 0.5 else "exact"
+    reading: Variant = "printed" if rng.random() < 0.5 else "corrected"
     return ComplementObjective(moments, np.array([share, 1 - share]), k, lam, eps, reading)
 
 

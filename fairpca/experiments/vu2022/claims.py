@@ -16,9 +16,13 @@ from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, reg
 from fairpca.experiments.vu2022._protocol import Rows, fit_rfpca_printed, run_split, split_rows, standardise
 from fairpca.experiments.vu2022.dimensions import FIGURES
 from fairpca.experiments.vu2022.tables import FACES, K
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.objective import GroupObjective, ambiguity_radii
-from fairpca.solvers.rfpca.subgradient import pca_start, solve_rfpca_subgradient
+from fairpca.solvers.rfpca import (
+    GroupObjective,
+    ambiguity_radii,
+    pca_start,
+    reconstruction_errors,
+    solve_rfpca_subgradient,
+)
 
 __all__ = ["run_claims"]
 
@@ -261,7 +265,7 @@ def _restarts() -> Iterator[Verdict]:
         K,
         lam,
         eps,
-        robust_value="printed",
+        variant="printed",
         n_starts=defaults["n_starts"],
         max_iter=defaults["max_iter"],
         random_state=0,

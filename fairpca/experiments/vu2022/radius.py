@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.solvers.rfpca.exact import solve_rfpca_path
+from fairpca.solvers.rfpca import solve_rfpca_path
 from fairpca.synthetic import Sample, vu_radius
 
 __all__ = ["run_radius"]

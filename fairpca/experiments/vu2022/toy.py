@@ -15,9 +15,8 @@ import pandas as pd
 from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.vu2022._methods import port_map
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers.minmax.dual import solve_minmax
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.solvers.minmax import solve_minmax
+from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_subgradient
 from fairpca.synthetic import vu_toy
 
 __all__ = ["LAMS", "run_toy"]

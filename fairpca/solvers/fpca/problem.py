@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 
-__all__ = ["FPCAProblem", "Reduction", "Variant", "fpca_problem", "variant_defaults"]
+__all__ = [
+    "Constraints",
+    "FPCAProblem",
+    "Reduction",
+    "Scale",
+    "Shift",
+    "Trace",
+    "Variant",
+    "fpca_problem",
+    "variant_defaults",
+]
 
-Variant = Literal["paper", "lee2022_code", "vu2022_code"]
+Variant = Literal["printed", "lee2022_code", "vu2022_code"]
+Constraints = Literal["both", "mean"]
+Scale = Literal["sum", "mean", "norm"]
 Penalty = Literal["max", "sum"]
 Shift = Literal["norm", "extremes", "padded", "tight"]
 Trace = Literal["at_most", "equal"]
 MeanForm = Literal["quadratic", "operator"]
 
-SHIFTS = ("norm", "extremes", "padded", "tight")
-TRACES = ("at_most", "equal")
-
 # What the paper prints in (14), what the code behind Lee et al. solves, what the code of Olfat & Aswani and of
 # Vu et al. solves.
-_VARIANTS: dict[str, dict[str, Any]] = {
-    "paper": {
+_VARIANTS: dict[Variant, dict[str, Any]] = {
+    "printed": {
         "penalty": "max",
         "shift": "norm",
         "trace": "at_most",
@@ -51,9 +60,9 @@ _VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def variant_defaults(variant: str) -> dict[str, Any]:
+def variant_defaults(variant: Variant) -> dict[str, Any]:
     """Return what `variant` means: penalty, shift, trace, mean_form, scale and standardise."""
-    check_choice("variant", variant, tuple(_VARIANTS))
+    check_choice("variant", variant, get_args(Variant))
     return dict(_VARIANTS[variant])
 
 
@@ -223,8 +232,8 @@ def fpca_problem(
     *,
     delta: float = 0.0,
     mu: float = 0.01,
-    variant: Variant = "paper",
-    constraints: Literal["both", "mean"] = "both",
+    variant: Variant = "printed",
+    constraints: Constraints = "both",
     shift: Shift | None = None,
     trace: Trace | None = None,
     data_norm: float = 1.0,
@@ -245,7 +254,7 @@ def fpca_problem(
         Tolerance of the mean constraint.
     mu : float, default=0.01
         Weight of the covariance penalty.
-    variant : {"paper", "lee2022_code", "vu2022_code"}
+    variant : {"printed", "lee2022_code", "vu2022_code"}, default="printed"
         Sets the penalty, the shift, the trace constraint and the form of the mean constraint.
     constraints : {"both", "mean"}
         ``"mean"`` leaves the covariances alone.
@@ -262,13 +271,13 @@ def fpca_problem(
     FPCAProblem
     """
     chosen = variant_defaults(variant)
-    check_choice("constraints", constraints, ("both", "mean"))
+    check_choice("constraints", constraints, get_args(Constraints))
     check_number("delta", delta, low=0.0)
     check_number("mu", mu, low=0.0)
     shift = chosen["shift"] if shift is None else shift
     trace = chosen["trace"] if trace is None else trace
-    check_choice("shift", shift, SHIFTS)
-    check_choice("trace", trace, TRACES)
+    check_choice("shift", shift, get_args(Shift))
+    check_choice("trace", trace, get_args(Trace))
     S, f, Q = (np.asarray(a, dtype=np.float64) for a in (S, f, Q))
     p = f.size
     if S.shape != (p, p) or Q.shape != (p, p) or f.ndim != 1:

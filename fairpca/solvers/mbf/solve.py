@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._options import Options
+from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
 from fairpca.solvers._result import SolverResult, Status
 from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
@@ -17,7 +19,9 @@ from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
 
-__all__ = ["Comparison", "MBFSettings", "solve_mbf"]
+__all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
+
+Solver = Literal["continuation", "repms"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
 _ROUNDS = 6  # of tightening, when an approximate kernel guides the search
@@ -32,19 +36,31 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class MBFSettings:
-    """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
+class SearchOptions(Options):
+    """Switches of the search that the estimator and :func:`solve_mbf` share, see :class:`~fairpca.MBFPCA`."""
 
-    schedule: Literal["continuation", "paper"] = "continuation"
-    paper: REPMSOptions = field(default_factory=REPMSOptions)
-    n_starts: int = 1
     approximation: Literal["subsample", "fourier"] | None = None
     approximation_size: int = 5000
     tol: float = 1e-6
-    max_iter: int = 20000
+    max_iter: int = 50000
+    verbose: int = 0
+
+    def check(self) -> None:
+        """Raise for values out of range."""
+        check_number("approximation_size", self.approximation_size, low=4, integer=True)
+        check_number("tol", self.tol, low=0, low_open=True)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+
+
+@dataclass(frozen=True)
+class MBFSettings(SearchOptions):
+    """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
+
+    solver: Solver = "continuation"
+    repms: REPMSOptions = field(default_factory=REPMSOptions)
+    n_starts: int = 1
     n_threads: int = 1
     random_state: int = 0
-    verbose: int = 0
 
 
 @dataclass
@@ -58,11 +74,12 @@ class _Reduced:
     total: float
 
     @classmethod
-    def of(cls, X: np.ndarray, n_components: int) -> _Reduced:
-        centred = X - X.mean(axis=0)
-        covariance = centred.T @ centred / len(X)
+    def of(cls, X: np.ndarray, covariance: np.ndarray | None, n_components: int) -> _Reduced:
+        if covariance is None:
+            X = X - X.mean(axis=0)
+            covariance = X.T @ X / len(X)
         basis, spectrum, rank = row_space(covariance, n_components)
-        return cls(centred, basis, spectrum, rank, float(np.trace(covariance)))
+        return cls(X, basis, spectrum, rank, float(np.trace(covariance)))
 
     def exact(self, comparison: Comparison) -> WeightedRows:
         return WeightedRows.from_groups(self.X[comparison.rows], comparison.codes)
@@ -106,18 +123,20 @@ class _Outcome:
 
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
-    """Run one schedule; whatever ends it, the best that was seen is kept."""
+    """Run one solver; whatever ends it, the best that was seen is kept."""
     settled, starts, interrupted, exhausted = False, 0, False, False
     returned: np.ndarray | None = None
     try:
-        if settings.schedule == "paper":
-            returned = solve_repms(problem, settings.paper, settings.random_state, total)
+        if settings.solver == "repms":
+            returned = solve_repms(problem, settings.repms, settings.random_state, total)
             settled, starts = True, 1
         else:
             settled, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
     except Budget:
         exhausted = True
     except KeyboardInterrupt:
+        # Who sits at the terminal keeps the best iterate, under a status that says so; a run of experiments notices
+        # the signal itself (`HeedInterrupts`) and stores nothing.
         if problem.record.fairest is None:
             raise
         interrupted = True
@@ -136,6 +155,8 @@ def solve_mbf(
     tau: float,
     sigma: float,
     settings: MBFSettings | None = None,
+    *,
+    covariance: np.ndarray | None = None,
 ) -> SolverResult:
     """Solve ``max tr V'ΣV  subject to  V'V = I,  h(V) <= τ`` (Eq. (8) of Lee et al., tolerance of Definition 8).
 
@@ -146,7 +167,7 @@ def solve_mbf(
     Parameters
     ----------
     X : ndarray of shape (n, p)
-        Rows; they are centred here and not scaled.
+        Rows; they are not scaled, and centred here unless `covariance` is given.
     comparisons : sequence of Comparison
         One for demographic parity and equal opportunity, one for each class for equalised odds.
     n_components : int
@@ -156,20 +177,23 @@ def solve_mbf(
     sigma : float
         Bandwidth σ.
     settings : MBFSettings, optional
-        Schedule, starts, budget, approximation.
+        Solver, starts, budget, approximation.
+    covariance : ndarray of shape (p, p), optional
+        Population covariance of rows that are centred already, where it is known.
 
     Returns
     -------
     SolverResult
         ``objective`` is tr V'ΣV, to be maximised (population covariance). The status is ``"converged"``
-        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget or an interruption ended
-        the search) or ``"infeasible"`` (`V` has the smallest h found). ``extra`` has ``mmd2``, ``tau``, ``sigma``,
-        ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``interrupted``, and ``mmd2_approximate`` with
-        an approximate kernel; ``history`` the solved subproblems.
+        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget ended the search),
+        ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the
+        best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
+        ``n_evaluations``, ``n_starts``, ``rank``, and ``mmd2_approximate`` with an approximate kernel; ``history``
+        the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
-    reduced = _Reduced.of(X, n_components)
+    reduced = _Reduced.of(X, covariance, n_components)
     exact = [reduced.exact(comparison) for comparison in comparisons]
     terms = _search_terms(reduced, comparisons, exact, n_components, settings)
 
@@ -206,9 +230,9 @@ def solve_mbf(
         evaluations, steps = evaluations + counts[0], steps + counts[1]
     mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
-    status: Status = (
-        "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted or outcome.interrupted else "converged"
-    )
+    status: Status = "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted else "converged"
+    if outcome.interrupted:
+        status = "interrupted"
     extra |= {
         "mmd2": mmd2,
         "tau": tau,
@@ -217,7 +241,6 @@ def solve_mbf(
         "n_evaluations": evaluations,
         "n_starts": outcome.starts,
         "rank": reduced.rank,
-        "interrupted": outcome.interrupted,
         "tolerance_used": outcome.settled,
     }
     message = _message(status, mmd2, tau, outcome, settings, reduced.rank, n_components)
@@ -263,7 +286,9 @@ def _tightened(
         steps += following.record.n_iter
         if value < best[0]:
             best = (value, V, outcome, following)
-    return best[1], best[2], best[3], (evaluations, steps)
+    # Whichever round is returned, the search as a whole ended as its last round did.
+    ended = replace(best[2], interrupted=outcome.interrupted, exhausted=outcome.exhausted)
+    return best[1], ended, best[3], (evaluations, steps)
 
 
 def _message(
@@ -275,11 +300,11 @@ def _message(
         begin = "interrupted; the best iterate so far is returned"
     elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
-    elif settings.schedule == "paper":
-        begin = "Algorithm 1 ended at an iterate that violates its constraint; the continuation schedule may do better"
+    elif settings.solver == "repms":
+        begin = "Algorithm 1 ended at an iterate that violates its constraint; solver='continuation' may do better"
     else:
         begin = f"no subspace with MMD² <= tau was found from {outcome.starts} starts"
-    if status == "max_iter":
+    if mmd2 <= tau:
         return f"{begin} (MMD² {mmd2:.3e} <= tau={tau:g})"
     hint = f"; raise tau, choose fewer than {d} components"
     if d >= rank - 1:

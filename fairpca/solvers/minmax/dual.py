@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_components, check_number
-from fairpca.solvers._result import SolverResult, Status
+from fairpca._validation import check_number
+from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
 from fairpca.solvers.spectral.pencil import Pencil, sum_error
 
-__all__ = ["Objective", "certified_status", "check_problem", "solve_minmax", "solve_minmax_path", "trivial_result"]
+__all__ = ["solve_minmax", "solve_minmax_path"]
 
-Objective = Literal["loss", "error"]
 _Ascending = tuple[np.ndarray, np.ndarray]
 _ROUNDS = 30
 _BOTH = ((1.0, 0.0), (0.0, 1.0))
-
-
-def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tuple[np.ndarray, int]:
-    """Return the moments as float64 and the dimension, or raise with what is wrong."""
-    moments = np.asarray(moments, dtype=np.float64)
-    if moments.ndim != 3 or moments.shape[1] != moments.shape[2] or len(moments) < 2:
-        raise ValueError(
-            f"moments has shape {moments.shape}; it must be (n_groups, n_features, n_features) with two groups or more."
-        )
-    if not np.isfinite(moments.sum()):
-        raise ValueError("moments contain NaN or infinite values; clean or impute the data first.")
-    check_choice("objective", objective, ("loss", "error"))
-    return moments, check_components(n_components, moments.shape[1])
-
-
-def certified_status(objective: float, bound: float, tol: float, floor: float) -> Status:
-    """Return ``"optimal"`` when the gap is at most `tol` of the objective or at most `floor`, rounding's share."""
-    return "optimal" if objective - bound <= max(tol * abs(objective), floor) else "max_iter"
-
-
-def trivial_result(moments: np.ndarray, seconds: float = 0.0) -> SolverResult:
-    """Return the solution for ``n_components == n_features``: everything is kept and nothing is lost."""
-    m, p = moments.shape[:2]
-    extra = {
-        "weights": np.full(m, 1.0 / m),
-        "losses": np.zeros(m),
-        "errors": np.zeros(m),
-        "best_sums": np.trace(moments, axis1=1, axis2=2),
-        "extra_dimensions": 0,
-        "large_solves": 0,
-    }
-    return SolverResult(np.eye(p), "optimal", 0.0, bound=0.0, certificate="proof", seconds=seconds, extra=extra)
 
 
 def solve_minmax(
@@ -71,7 +38,7 @@ def solve_minmax(
               \quad C_w = \sum_g w_g C_g,
 
     where the second equality holds for two groups; for more, the right-hand side is the value of the relaxation (4)
-    and is attained in d or a few more dimensions (:mod:`fairpca.solvers.minmax.groups`).
+    and is attained in d or a few more dimensions.
 
     Two groups: the dual has one variable t and slope ``loss_0 - loss_1``. A safeguarded Newton iteration finds its
     maximum; where eigenvalues cross there, the space is turned inside the tied eigenspace until the losses are
@@ -109,33 +76,33 @@ def solve_minmax(
     pencil = Pencil(moments) if pencil is None else pencil
     if len(moments) == 2:
         return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
-    from fairpca.solvers.minmax.groups import several_groups
+    from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started)
 
 
 def solve_minmax_path(
     moments: np.ndarray,
-    d_max: int,
+    n_components: int,
     *,
     objective: Objective = "loss",
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> list[SolverResult]:
-    """Solve :func:`solve_minmax` for d = 1, …, `d_max` with one shared basis and the groups' own spectra once.
+    """Solve :func:`solve_minmax` for d = 1, …, `n_components` with one shared basis and the groups' own spectra once.
 
     Returns
     -------
     list of SolverResult
         Element i has dimension i + 1.
     """
-    moments, d_max = check_problem(moments, d_max, objective)
+    moments, d_max = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     pencil = Pencil(moments)
     inner = min(d_max, moments.shape[1] - 1)
     if len(moments) > 2:
-        from fairpca.solvers.minmax.groups import several_groups
+        from fairpca.solvers.minmax._groups import several_groups
 
         results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -11,14 +11,13 @@ from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
 from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
-from fairpca.solvers.minmax.dual import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
 from fairpca.solvers.minmax.sdp import Rounding
 from fairpca.solvers.spectral.pencil import Pencil
 
-__all__ = ["VARIANTS", "Variant", "solve_minmax_weights"]
+__all__ = ["solve_minmax_weights"]
 
-Variant = Literal["paper", "samadi2018_code", "vu2022_code"]
-VARIANTS = ("paper", "samadi2018_code", "vu2022_code")
+Variant = Literal["printed", "samadi2018_code", "vu2022_code"]
 
 
 class _Recentring(NamedTuple):
@@ -41,7 +40,7 @@ def solve_minmax_weights(
     n_components: int,
     *,
     objective: Objective = "loss",
-    variant: Variant = "paper",
+    variant: Variant = "printed",
     eta: float | None = None,
     n_iter: int = 100,
     rounding: Rounding = "lp",
@@ -61,9 +60,9 @@ def solve_minmax_weights(
     n_components : int
         d.
     objective : {"loss", "error"}
-        As in :func:`fairpca.solvers.minmax.dual.solve_minmax`.
-    variant : {"paper", "samadi2018_code", "vu2022_code"}
-        * "paper": the average of the projections, as printed, then `rounding`.
+        As in :func:`fairpca.solvers.minmax.solve_minmax`.
+    variant : {"printed", "samadi2018_code", "vu2022_code"}
+        * "printed": the average of the projections, as printed, then `rounding`.
         * "samadi2018_code": average or last projection, whichever has the smaller largest loss; no rounding; the
           affine map :math:`I - \sqrt{I - P}`, as in the authors' MATLAB scripts.
         * "vu2022_code": the same with the selection of the Python port by Vu et al., which sums all entries of the
@@ -75,7 +74,7 @@ def solve_minmax_weights(
     n_iter : int
         T; the published scripts use 10 and 5.
     rounding : {"lp", "none"}
-        For "paper": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
+        For "printed": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
     tol : float
         Relative gap for status "optimal"; all T iterations are made in any case.
     recentred : (means, counts), optional
@@ -92,8 +91,8 @@ def solve_minmax_weights(
     """
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
-    check_choice("variant", variant, VARIANTS)
-    check_choice("rounding", rounding, ("lp", "none"))
+    check_choice("variant", variant, get_args(Variant))
+    check_choice("rounding", rounding, get_args(Rounding))
     check_number("n_iter", n_iter, low=1, integer=True)
     check_number("tol", tol, low=0, low_open=True)
     if eta is not None:
@@ -131,7 +130,7 @@ def solve_minmax_weights(
     losses_seen = references - sums_seen
     average_losses = references - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
     average_loss, last_loss = float(average_losses[-1].max()), float(losses_seen[-1].max())
-    if variant == "paper":
+    if variant == "printed":
         chosen = "average"
     elif variant == "samadi2018_code":
         chosen = "average" if average_loss < last_loss else "last"
@@ -140,7 +139,7 @@ def solve_minmax_weights(
         chosen = "average" if port_average.max() < port_last.max() else "last"
     lam, U = average.spectrum() if chosen == "average" else (np.ones(d), V)
     leading = U[:, :d]
-    if variant == "paper" and rounding == "lp":
+    if variant == "printed" and rounding == "lp":
         lam, U = _rounded(moments, references, d, U)
     total = np.einsum("ij,gik,kj,j->g", U, moments, U, lam, optimize=True)
     value = float((references - total).max())

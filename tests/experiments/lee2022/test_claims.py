@@ -11,7 +11,7 @@ from fairpca.experiments.lee2022 import claims_optimisation as optimisation
 from fairpca.experiments.lee2022 import claims_theory as theory
 from fairpca.linalg import orthonormal
 from fairpca.published import load_claims
-from fairpca.solvers.mmd.kernel import WeightedRows
+from fairpca.solvers.mmd import WeightedRows
 
 NAMES = ("theory", "optimisation", "table1", "fig1", "fig2_fig3", "communality")
 

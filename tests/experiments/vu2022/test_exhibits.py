@@ -11,8 +11,8 @@ from fairpca.experiments.engine.runner import get, run
 from fairpca.experiments.vu2022 import _methods as methods
 from fairpca.experiments.vu2022 import radius, tables, toy
 from fairpca.experiments.vu2022._protocol import Rows, standardise
-from fairpca.solvers.minmax.weights import solve_minmax_weights
-from fairpca.solvers.rfpca.exact import solve_rfpca_path
+from fairpca.solvers.minmax import solve_minmax_weights
+from fairpca.solvers.rfpca import solve_rfpca_path
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
+from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._fantope import _level, _occupation, solve_fantope_minmax
-from fairpca.solvers.minmax._polish import rank_bound
-from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
-from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(
     st.sampled_from(KINDS), st.integers(3, 8), st.integers(2, 10), st.integers(0, 10_000), st.floats(0, 1)

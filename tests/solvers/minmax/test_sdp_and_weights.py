@@ -68,7 +68,7 @@ def test_affine_map_has_the_losses_of_the_relaxation():
     st.sampled_from(KINDS),
     st.integers(2, 4),
     st.integers(0, 1000),
-    st.sampled_from(["paper", "samadi2018_code", "vu2022_code"]),
+    st.sampled_from(["printed", "samadi2018_code", "vu2022_code"]),
 )
 def test_dual_is_never_above_multiplicative_weights(kind, m, seed, variant):
     M = moments(kind, m, 6, seed)
@@ -202,7 +202,7 @@ def test_missing_cvxpy_is_explained(monkeypatch):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda M: solve_minmax_weights(M, 2, variant="best"), "'paper', 'samadi2018_code', 'vu2022_code'"),
+        (lambda M: solve_minmax_weights(M, 2, variant="best"), "'printed', 'samadi2018_code', 'vu2022_code'"),
         (lambda M: solve_minmax_weights(M, 2, rounding="up"), "'lp', 'none'"),
         (lambda M: solve_minmax_sdp(M, 2, rounding="up"), "'lp', 'none'"),
         (lambda M: solve_minmax_weights(M, 2, eta=0.0), "eta=0.0 is out of range"),

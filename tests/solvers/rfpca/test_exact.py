@@ -7,13 +7,20 @@ from hypothesis import strategies as st
 from rfpca_cases import KINDS, brute_force, random_instance
 
 from fairpca.linalg import subspace_distance, top_eigenpairs
+from fairpca.solvers.rfpca import (
+    GroupObjective,
+    TwoGroupObjective,
+    published_lam,
+    reconstruction_errors,
+    search_interval,
+    solve_rfpca,
+    solve_rfpca_path,
+    solve_rfpca_subgradient,
+)
 from fairpca.solvers.rfpca import exact as rfpca_exact
-from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, reconstruction_errors
-from fairpca.solvers.rfpca._certificate import lower_bound, search_interval
-from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
-from fairpca.solvers.rfpca.objective import GroupObjective, TwoGroupObjective, published_lam
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
-from fairpca.solvers.spectral.pair_basis import PairBasis
+from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary
+from fairpca.solvers.rfpca._certificate import lower_bound
+from fairpca.solvers.spectral import PairBasis
 
 SEEDS = st.integers(0, 10**6)
 KIND = st.sampled_from(KINDS)
@@ -29,8 +36,8 @@ def test_every_plane_of_two_dimensions(kind):
     rng = np.random.default_rng(KINDS.index(kind))
     for _ in range(300):
         moments, shares, lam, eps = random_instance(rng, 2, kind)
-        for form in ("exact", "printed"):
-            result = solve_rfpca(moments, shares, 1, lam, eps, robust_value=form)
+        for form in ("corrected", "printed"):
+            result = solve_rfpca(moments, shares, 1, lam, eps, variant=form)
             best = brute_force(moments, shares, lam, eps, form == "printed")
             scale = scale_of(moments, best)
             assert result.bound <= best + 1e-10 * scale
@@ -42,7 +49,7 @@ def test_every_plane_of_two_dimensions(kind):
 def test_counterexample_to_a_certificate_without_the_breakpoints_zero_and_one():
     M = np.array([[[3.0625, -0.63], [-0.63, 0.1296]], [[0.0, 0.0], [0.0, 1.0]]])
     shares, eps = np.array([0.9, 0.1]), np.array([0.04, 2.5])
-    result = solve_rfpca(M, shares, 1, 20.0, eps, robust_value="printed")
+    result = solve_rfpca(M, shares, 1, 20.0, eps, variant="printed")
     assert result.objective == pytest.approx(29.722250, abs=5e-7)
     assert brute_force(M, shares, 20.0, eps, True) == pytest.approx(result.objective, rel=1e-10)
     assert result.status == "optimal"
@@ -61,11 +68,11 @@ def test_local_search_in_more_dimensions_never_beats_the_bound():
         p = int(rng.integers(3, 12))
         k = int(rng.integers(1, p))
         moments, shares, lam, eps = random_instance(rng, p, KINDS[i % len(KINDS)])
-        form = ("exact", "printed")[i // len(KINDS) % 2]
-        result = solve_rfpca(moments, shares, k, lam, eps, robust_value=form)
+        form = ("corrected", "printed")[i // len(KINDS) % 2]
+        result = solve_rfpca(moments, shares, k, lam, eps, variant=form)
         assert result.status == "optimal"
         local = solve_rfpca_subgradient(
-            moments, shares, k, lam, eps, robust_value=form, n_starts=5, max_iter=200, keep="best", random_state=i
+            moments, shares, k, lam, eps, variant=form, n_starts=5, max_iter=200, keep="best", random_state=i
         )
         scale = scale_of(moments, local.objective)
         assert result.bound <= local.objective + 1e-9 * scale
@@ -124,7 +131,7 @@ def test_the_path_in_lam_without_radius_is_constant_beyond_the_equal_point():
         assert subspace_distance(result.V, far.V) < 1e-6
 
 
-@given(seed=SEEDS, kind=KIND, form=st.sampled_from(["exact", "printed"]))
+@given(seed=SEEDS, kind=KIND, form=st.sampled_from(["corrected", "printed"]))
 def test_objective_is_concave_and_matches_the_general_form(seed, kind, form):
     rng = np.random.default_rng(seed)
     _, shares, lam, eps = random_instance(rng, 4, kind)
@@ -152,7 +159,7 @@ def test_the_two_robust_values_agree_exactly_where_condition_ii_holds():
     for _ in range(60):
         moments, shares, lam, eps = random_instance(rng, 5, "wishart")
         exact = solve_rfpca(moments, shares, 2, lam, eps)
-        printed = solve_rfpca(moments, shares, 2, lam, eps, robust_value="printed")
+        printed = solve_rfpca(moments, shares, 2, lam, eps, variant="printed")
         assert exact.objective >= printed.objective * (1 - 2e-9) or lam > shares.min()
         left_out = np.array([np.linalg.eigvalsh(M)[:3].sum() for M in moments])
         if np.all((lam <= shares) | (left_out >= eps)):
@@ -291,8 +298,8 @@ def test_status_says_what_was_not_proved():
         ({"lam": np.inf}, "must be a finite number"),
         ({"eps": np.array([0.1])}, "eps has 1 value"),
         ({"eps": np.array([0.1, -0.2])}, "not negative"),
-        ({"k": 3}, "between 1 and 2"),
-        ({"k": 0}, "between 1 and 2"),
+        ({"n_components": 3}, "between 1 and 2"),
+        ({"n_components": 0}, "between 1 and 2"),
         ({"shares": np.array([0.5, 0.6])}, "sum to 1"),
         ({"moments": np.eye(3)}, "must be"),
         ({"moments": np.full((2, 3, 3), np.nan)}, "NaN"),
@@ -303,7 +310,7 @@ def test_bad_problems_are_explained(change, message):
     given_values = {
         "moments": np.stack([np.eye(3)] * 2),
         "shares": np.array([0.5, 0.5]),
-        "k": 1,
+        "n_components": 1,
         "lam": 0.5,
         "eps": np.zeros(2),
     } | change

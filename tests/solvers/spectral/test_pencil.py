@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpca.linalg import subspace_distance, top_eigenpairs
-from fairpca.solvers.spectral.pencil import Pencil, mix_to_zero, split_ties
+from fairpca.solvers.spectral import Pencil, mix_to_zero, split_ties
 
 P = 180
 
