@@ -128,7 +128,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
     # The authors' file has 10 000 rows, each plane takes a fiftieth of a second there.
     grids = [("n=150", split, 2500 if split == 0 else 300) for split in range(20 if profile == "paper" else 1)]
     if profile == "paper":
-        grids.append(("n=5000", 0, 700))
+        grids += [("n=5000", 0, 700), ("drawn n=5000", 0, 700)]
     for setting, split, planes in grids:
         key = {"dataset": "synthetic1", "setting": setting, "split": split}
         for method in _METHODS:
