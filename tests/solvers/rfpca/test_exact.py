@@ -337,27 +337,25 @@ class MissingPoints(Boundary):
     def deficits(self, supports):
         least = [np.linalg.eigvalsh(s.t * self.moments[0] + (1 - s.t) * self.moments[1])[0] for s in supports]
         reach = [s.t * s.left.s0 + (1 - s.t) * s.left.s1 for s in supports]
-        return np.maximum(np.subtract(reach, least), 0.0)
+        loose = 10.0 ** self.rng.uniform(-12, -2, len(supports)) * self.rng.integers(0, 2, len(supports))
+        return np.maximum(np.subtract(reach, least), 0.0) + loose * self.traces[0]
 
 
 def test_points_that_miss_and_tangents_below_the_axes_leave_the_bound_valid():
     """All planes of two dimensions; a weak tangent at 0 or 1 must not let a polygon lose a part of the boundary."""
     rng = np.random.default_rng(1)
-    below = 0
-    for _ in range(800):
-        roots = rng.standard_normal((2, 2, int(rng.integers(1, 3))))
-        moments = roots @ roots.transpose(0, 2, 1)
-        share, lam, eps = rng.uniform(0.02, 0.98), float(rng.choice([0, 0.1, 0.5, 2.0])), rng.uniform(0, 2, 2)
+    for _ in range(1500):
+        one, other = rng.standard_normal((2, 2, 2))
+        moments = np.array([np.outer(one[0], one[0]), other @ other.T])  # the first error can vanish
+        share, lam = rng.uniform(0.02, 0.98), float(rng.choice([0, 0.1, 0.5, 2.0]))
+        eps = rng.uniform(0, 2, 2) * [1, rng.integers(0, 2)]
         objective = TwoGroupObjective((share, 1 - share), lam, tuple(eps))
         boundary, (low, high) = MissingPoints(moments, rng), search_interval(objective)
         for t in (low, high, 0.0, 1.0, *rng.uniform(low, high, rng.integers(0, 8))):
             boundary.at(float(t))
-        supports = [boundary.at(0.0), boundary.at(1.0)]
-        below += min(supports[0].left.s1, supports[1].left.s0) < boundary.deficits(supports).max()
         best = brute_force(moments, np.array([share, 1 - share]), lam, eps, False)
         # Rounding of an error near zero counts with its square root.
         assert lower_bound(boundary, objective) <= best + 1e-6 * scale_of(moments, best)
-    assert below > 50
 
 
 @pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 2.5), (6, 0.5)])
