@@ -19,7 +19,7 @@ from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 
 __all__ = ["BaseFairPCA"]
 
@@ -117,6 +117,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for values in product(*map(list, grid.values()))
         ]
         for model in models:
+            if "random_state" in known and "random_state" not in grid:
+                # A clone has a copy of a random stream; the models of a grid consume the one that was given.
+                model.set_params(random_state=self.random_state)
             model._check_all_parameters()
         if not models:
             return []

@@ -68,7 +68,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser("run", help="compute the cells of an experiment that are not stored yet")
-    run.add_argument("names", nargs="+", metavar="NAME", help="'lee2022/table1', a paper such as 'lee2022', or 'all'")
+    run.add_argument("names", nargs="+", metavar="NAME", help="'<paper>/<exhibit>', '<paper>', or 'all'; see list")
     run.add_argument("--profile", default="smoke", help="smoke (seconds, the default) or paper (everything)")
     run.add_argument("--jobs", type=int, default=1, help="number of processes; -1 takes all processors (default 1)")
     run.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler, for instance tcp://10.0.0.1:8786")
@@ -266,6 +266,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
 
 def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
+    from fairpca.published.pages import gaps
 
     board = published.scoreboard()
     if options.paper is not None:
@@ -273,6 +274,9 @@ def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
         if options.paper not in papers:
             raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
         board = board[board["paper"] == options.paper]
+    print(gaps(board))
+    for name in published.undeclared():
+        print(f"{name} has results, but no data/published/{name}/paper.json declares it, so it is not shown here.")
     if options.verdict is not None:
         if options.verdict not in published.VERDICTS:
             raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")

@@ -18,9 +18,10 @@ import yaml
 from notebooks import ChapterError
 
 import fairpca
+from fairpca.published import papers
 
 ROOT = notebooks.ROOT
-PARTS = ["start", "samadi2018", "lee2022", "vu2022", "beyond", "use", "appendix"]
+PARTS = ["start", *(paper.name for paper in papers()), "beyond", "use", "appendix"]
 CHAPTERS = notebooks.chapters_in_toc()
 NOTEBOOKS = notebooks.executable_chapters()
 MAX_LINES = 430
@@ -340,10 +341,10 @@ def test_template_in_contributing_is_a_good_chapter(checkout: Path) -> None:
     test_notebook_keeps_the_rules(page)
     assert nested_code_cells(page.read_text()) == []
     assert set(labels(page)) == {
-        "eq-samadi2018-loss",
-        "thm-samadi2018-rank",
-        "alg-samadi2018-mw",
-        "fig-samadi2018-example",
+        "eq-paper2030-loss",
+        "thm-paper2030-rank",
+        "alg-paper2030-mw",
+        "fig-paper2030-example",
     }
     notebooks.execute(page, root=checkout)
     shown = fill_cache.book_notebook(page, "smoke", checkout)

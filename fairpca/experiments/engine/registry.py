@@ -147,7 +147,7 @@ def register(
     Parameters
     ----------
     name : str
-        ``"<paper>/<exhibit>"``, for instance ``"lee2022/table1"``.
+        ``"<paper>/<exhibit>"``.
     cells : callable
         ``cells(profile)`` returns the cells, as `Cell` or dict. Cheap: it is called often.
     run_cell : callable or mapping of str to callable

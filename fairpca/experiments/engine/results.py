@@ -15,7 +15,8 @@ import pandas as pd
 
 from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
-from fairpca._resources import data_path
+from fairpca._resources import data_paths, paper_path
+from fairpca._tables import read_table
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.provenance import provenance
 from fairpca.experiments.engine.registry import Cell, Experiment, Profile, get
@@ -43,15 +44,6 @@ def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> li
 def table_text(table: pd.DataFrame) -> str:
     """CSV text of a table; floats in the shortest form that reads back exactly."""
     return table.to_csv(index=False, lineterminator="\n")
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV table exactly; empty text stays empty text in columns of text."""
-    table = pd.read_csv(path, float_precision="round_trip")
-    for name in ("dataset", "method", "setting", "metric", "protocol"):
-        if name in table.columns:
-            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
-    return table
 
 
 def grid_hash(cells: Sequence[str]) -> str:
@@ -98,7 +90,7 @@ def save_results(
         "computed_to": max(outcome.finished for _, outcome in found),
         **provenance(),
     }
-    base = (Path(folder) if folder is not None else _results_folder()) / name
+    base = (Path(folder) if folder is not None else _results_folder(name)) / name
     files = {
         base.with_name(base.name + ".cells.csv.gz"): write_cells(cells),
         base.with_name(base.name + ".csv"): table_text(table).encode(),
@@ -109,8 +101,8 @@ def save_results(
     return list(files)
 
 
-def _results_folder() -> Path:
-    folder = Path(data_path("results"))
+def _results_folder(name: str) -> Path:
+    folder = paper_path("results", name.partition("/")[0]).parent
     if folder.parent.name == "_data":
         raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
     return folder
@@ -160,13 +152,13 @@ class StoredResults:
 
 def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
     """Names of the experiments whose results are in the repository."""
-    base = Path(folder) if folder is not None else Path(data_path("results"))
-    return sorted(path.relative_to(base).with_suffix("").as_posix() for path in base.glob("*/*.json"))
+    bases = [Path(folder)] if folder is not None else data_paths("results")
+    return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
 def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
     """Read an experiment's results from the repository (or the installed package)."""
-    base = (Path(folder) if folder is not None else Path(data_path("results"))) / name
+    base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():
         raise LookupError(

@@ -13,7 +13,7 @@ An experiment is registered in a module of this package::
     def tabulate(cells):
         return tidy(cells, ["pct_var", "mmd2"])
 
-    register("lee2022/table1", cells=cells, run_cell=run_cell, tabulate=tabulate, title="Table 1")
+    register("<paper>/table1", cells=cells, run_cell=run_cell, tabulate=tabulate, title="Table 1")
 """
 
 from __future__ import annotations
