@@ -19,7 +19,7 @@ from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 
 __all__ = ["BaseFairPCA"]
 

@@ -30,7 +30,7 @@ from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
 from fairpca import GroupMoments
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 
 __all__ = ["Instance", "eigopt", "instances", "run"]

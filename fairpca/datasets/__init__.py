@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, overload
 
 from fairpca._validation import check_choice
-from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
 from fairpca.datasets._fetch import fetch, where
 from fairpca.datasets._files import ChecksumError, DataError
@@ -23,7 +23,9 @@ __all__ = [
     "ChecksumError",
     "DataError",
     "Dataset",
+    "Entry",
     "describe",
+    "facts",
     "fetch",
     "load",
     "names",
@@ -55,10 +57,15 @@ def names() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
+def facts(name: str) -> Entry:
+    """Return what is known of a data set (sizes, groups, source, licence, shape of images), without loading it."""
+    check_choice("name", name, names())
+    return CATALOG[name]
+
+
 def describe(name: str) -> str:
     """Return source, sizes, group, label, licence and known concerns of a data set, without loading it."""
-    check_choice("name", name, names())
-    return CATALOG[name].description
+    return facts(name).description
 
 
 @overload

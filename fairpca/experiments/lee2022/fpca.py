@@ -53,7 +53,7 @@ def fit_fpca(train: Dataset, *, method: str, setting: str, d: int, drop_first_ro
     rows = slice(1, None) if drop_first_row else slice(None)
     model = FPCA(d, delta=_SETTINGS[setting], **FPCA_METHODS[method])
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*hardly determined", UserWarning)
+        warnings.filterwarnings("ignore", ".*hardly (determined|acts)", UserWarning)
         return model.fit(train.X[rows], sensitive_features=train.sensitive_features[rows])
 
 
