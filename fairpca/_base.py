@@ -19,7 +19,7 @@ from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 
 __all__ = ["BaseFairPCA"]
 
@@ -27,9 +27,9 @@ __all__ = ["BaseFairPCA"]
 class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
-    A subclass sets its parameters in ``__init__`` and implements one of :meth:`_solve_moments` (second moments are
-    enough) or :meth:`_solve_rows` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
-    annotation, ``Literal[...]``, and checked from there; :meth:`_check_parameters` is for the rest.
+    A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
+    enough) or ``_solve_rows`` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
+    annotation, ``Literal[...]``, and checked from there; ``_check_parameters`` is for the rest.
     """
 
     _needs_rows = False
@@ -75,7 +75,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         moments = GroupMoments.from_data(X, groups)
         if not self._needs_rows or moments.n_groups < 2:
             return self._fit_moments(moments)
-        return self._store(self._solve_rows(X, groups, y, self._check_dimension(moments)), moments)
+        return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
         if moments.n_groups < 2:
@@ -117,6 +117,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for values in product(*map(list, grid.values()))
         ]
         for model in models:
+            if "random_state" in known and "random_state" not in grid:
+                # A clone has a copy of a random stream; the models of a grid consume the one that was given.
+                model.set_params(random_state=self.random_state)
             model._check_all_parameters()
         if not models:
             return []
@@ -169,8 +172,8 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Solve from second moments (two groups at least) of the scaled columns."""
         raise NotImplementedError(f"{type(self).__name__} needs the rows, not only their moments.")
 
-    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, n_components: int) -> SolverResult:
-        """Solve from the rows (two groups at least)."""
+    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
+        """Solve from the rows (two groups at least); `moments` are theirs."""
         raise NotImplementedError(f"{type(self).__name__} solves from moments.")
 
     def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
@@ -247,7 +250,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
-        if result.status in ("max_iter", "infeasible"):
+        if result.status in ("max_iter", "infeasible", "interrupted"):
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
             infeasible = "no feasible subspace was found"
             detail = result.extra.get("message", limit if result.status == "max_iter" else infeasible)

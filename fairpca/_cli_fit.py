@@ -7,13 +7,15 @@ import ast
 import csv
 import sys
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairpca
+from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairpca._outputs import Outputs
 
 _ESTIMATORS = {"pca": "PCA", "fpca": "FPCA", "mbfpca": "MBFPCA", "minmax": "MinMaxFairPCA", "rfpca": "RFPCA"}
 
@@ -46,22 +48,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
-    import pandas as pd
-
-    from fairpca.experiments.engine.results import table_text, write_atomically
+    from fairpca._outputs import Outputs
 
     estimator = _estimator(options.method, options.components, options.settings)
-    _check_files(options.data, options.out, options.components_out)
-    sensitive = _split(options.sensitive)
-    table = _read(options.data, options.separator)
+    with Outputs({"--out": options.out, "--components-out": options.components_out}, data=options.data) as outputs:
+        return _fit(estimator, options, outputs)
+
+
+def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
+    import pandas as pd
+
+    from fairpca._user_table import check_columns, read_user_table
+    from fairpca.experiments.engine.results import table_text
+
+    sensitive = list(dict.fromkeys(_split(options.sensitive)))
+    table = read_user_table(options.data, options.separator)
     dropped = _split(options.drop)
-    _check_columns(table, [*sensitive, *dropped], options.data)
+    check_columns(table, [*sensitive, *dropped], options.data)
     features = _features(table.drop(columns=[*dict.fromkeys([*sensitive, *dropped])]))
     _check_missing(table[sensitive], "sensitive column")
     if options.standardise:
         features = _standardise(features)
     estimator.set_output(transform="pandas")
-    with warnings.catch_warnings():
+    with HeedInterrupts(), warnings.catch_warnings():
         # A user of the command line has no use for the place in the source.
         warnings.showwarning = _show_warning
         projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)
@@ -73,10 +82,10 @@ def run(options: argparse.Namespace) -> int:
         )
     loadings = pd.DataFrame(estimator.components_, columns=features.columns)
     loadings.insert(0, "component", list(projected.columns), allow_duplicates=True)
-    write_atomically(Path(options.out), table_text(table[sensitive].join(projected)).encode())
-    print(f"wrote {options.out}: {len(projected)} rows, {projected.shape[1]} components")
+    written = _beside_groups(table[sensitive], projected)
+    outputs.write({"--out": table_text(written).encode(), "--components-out": table_text(loadings).encode()})
+    print(f"wrote {options.out}: {len(written)} rows, {projected.shape[1]} components")
     if options.components_out:
-        write_atomically(Path(options.components_out), table_text(loadings).encode())
         print(f"wrote {options.components_out}")
     if options.report:
         _report(estimator, features, table[sensitive])
@@ -87,17 +96,15 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"fairpca: warning: {message}", file=sys.stderr)
 
 
-def _check_files(data: str, out: str, components_out: str | None) -> None:
-    """Refuse, before anything is computed, what cannot be written or would destroy the data."""
-    given = {"--out": out} | ({"--components-out": components_out} if components_out else {})
-    for option, name in given.items():
-        path = Path(name)
-        if path.is_dir():
-            raise ValueError(f"{option} {name!r} is a folder; give the name of a file in it.")
-        if data != "-" and path.exists() and Path(data).exists() and path.samefile(data):
-            raise ValueError(f"{option} {name!r} is the file with the data, which would be lost; give another name.")
-    if components_out and Path(components_out).resolve() == Path(out).resolve():
-        raise ValueError(f"--out and --components-out are both {out!r}; give two names.")
+def _beside_groups(groups: pd.DataFrame, projected: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns with the groups before the projections, row by row as they stand."""
+    if len(groups) != len(projected):
+        raise RuntimeError(f"{len(groups)} rows were read, but {len(projected)} projected; nothing is written.")
+    written = projected.copy()
+    for position, name in enumerate(groups.columns):
+        # An array, since pandas would match the labels of two frames.
+        written.insert(position, name, groups[name].to_numpy())
+    return written
 
 
 def _split(text: str) -> list[str]:
@@ -135,41 +142,11 @@ def _estimator(method: str, components: int, settings: list[str]) -> Any:
     return kind(n_components=components, **parameters)
 
 
-def _read(path: str, separator: str) -> pd.DataFrame:
-    import pandas as pd
-
-    if len(separator) != 1:
-        raise ValueError(f"--separator {separator!r} is not a single character; give for instance ';'.")
-    try:
-        table = pd.read_csv(sys.stdin if path == "-" else path, sep=separator)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {path!r}.") from None
-    except IsADirectoryError:
-        raise ValueError(f"{path!r} is a folder; give the CSV file itself.") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path!r} is not text in UTF-8 ({error}); save it with that encoding.") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{path!r} cannot be read as a CSV file with a header: {error}") from error
-    if table.empty:
-        raise ValueError(f"{path!r} has a header but no rows.")
-    return table
-
-
-def _check_columns(table: pd.DataFrame, wanted: list[str], path: str) -> None:
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        hint = " If the file has more columns, say what stands between its values, as in --separator ';'."
-        raise ValueError(
-            f"{path!r} has no column {', '.join(map(repr, missing))}; its columns are {', '.join(map(str, table))}."
-            + (hint if table.shape[1] == 1 else "")
-        )
-
-
 def _check_missing(table: pd.DataFrame, what: str) -> None:
     for name in table.columns:
         rows = table.index[table[name].isna()]
         if len(rows):
-            shown = ", ".join(str(row + 2) for row in rows[:5])
+            shown = ", ".join(str(row) for row in rows[:5])
             raise ValueError(
                 f"The {what} {name!r} has no value in {len(rows)} rows (lines {shown}{', …' if len(rows) > 5 else ''} "
                 "of the file). Fill them in or remove these rows."
@@ -198,7 +175,7 @@ def _first_text(table: pd.DataFrame, name: str) -> str:
     column = table[name]
     wrong = column.index[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
     # A column of numbers too large for a machine has no such value.
-    return f"line {wrong[0] + 2} has {str(column[wrong[0]])!r}" if len(wrong) else f"{name!r} has type {column.dtype}"
+    return f"line {wrong[0]} has {str(column[wrong[0]])!r}" if len(wrong) else f"{name!r} has type {column.dtype}"
 
 
 def _check_finite(table: pd.DataFrame) -> None:
@@ -206,7 +183,7 @@ def _check_finite(table: pd.DataFrame) -> None:
         rows = table.index[table[name].abs() == float("inf")]
         if len(rows):
             raise ValueError(
-                f"The column {name!r} is infinite in {len(rows)} rows (first in line {rows[0] + 2} of the file). "
+                f"The column {name!r} is infinite in {len(rows)} rows (first in line {rows[0]} of the file). "
                 "Put a number there or remove these rows."
             )
 

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Groups", "check_choice", "check_components", "check_number", "check_rows_match", "encode_groups"]
+__all__ = [
+    "Groups",
+    "check_choice",
+    "check_components",
+    "check_number",
+    "check_rows",
+    "check_rows_match",
+    "encode_groups",
+]
 
 _ROWS_SHOWN = 10
 
@@ -90,6 +98,17 @@ def check_components(n_components: Any, n_features: int, *, high: int | None = N
             f"{top}.{reason} Choose a smaller n_components or give more features."
         )
     return wanted
+
+
+def check_rows(X: Any, name: str = "X") -> np.ndarray:
+    """Return `X` as a finite float64 matrix, or raise."""
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] == 0:
+        raise ValueError(f"{name} has shape {rows.shape}; it must have two dimensions and at least one row.")
+    if not np.all(np.isfinite(rows)):
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        raise ValueError(f"{name} contains NaN or infinite values in row(s) {bad[:10].tolist()}; clean the data first.")
+    return rows
 
 
 def check_rows_match(name: str, n_given: int, n_samples: int) -> None:

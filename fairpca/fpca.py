@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
-from fairpca._validation import check_choice, check_components, check_number
-from fairpca.solvers._result import SolverResult
-from fairpca.solvers.fpca.problem import SHIFTS, TRACES, FPCAProblem, fpca_problem, variant_defaults
-from fairpca.solvers.fpca.solve import solve_fpca
+from fairpca._options import Options
+from fairpca._validation import check_components, check_number
+from fairpca.solvers import SolverResult
+from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
+from fairpca.solvers.fpca.cvxpy import Backend, Form
+from fairpca.solvers.fpca.problem import Constraints, Mu, Scale, Shift, Trace, Variant, variant_defaults
+from fairpca.solvers.fpca.solve import Rounding, Solver
 
-__all__ = ["FPCA"]
+__all__ = ["FPCA", "FPCAOptions"]
 
-_SCALES = ("sum", "mean", "norm")
+_EQUAL_MEANS = 1e-12  # relative difference of the groups' means that is rounding
+_WEAK = 1e-2  # κ below which the covariance penalty moves ‖V'QV‖ by a few percent at most
+
+
+@dataclass(frozen=True)
+class FPCAOptions(Options):
+    """Rare switches of :class:`FPCA`. Where the default is None, it is that of the variant.
+
+    Attributes
+    ----------
+    standardise : bool, optional
+        Divide each column by its population standard deviation first; constant columns stay as they are. `transform`
+        then divides too. Default: False for "printed", True for both codes.
+    scale : {"sum", "mean", "norm"}, optional
+        S is X'X as printed in (14), X'X/n, or X'X/(n‖X‖_F) as in both codes. Default: "sum" for "printed", "norm" for
+        both codes. With a fixed mu only "mean" gives one answer for any number of rows: "sum" grows with n and "norm"
+        falls with √n (‖X‖_F = √(n p) after standardisation), so that giving every row twice weakens or strengthens
+        the penalty. That is how (14) and the published programs are; mu="auto" is free of it.
+    shift : {"norm", "extremes", "padded", "tight"}, optional
+        Shifts of Q: ‖Q‖; its own extreme eigenvalues, one for each inequality; ‖Q‖ + ½; the extremes of Q restricted
+        to the complement of f. Default: that of the variant ("norm", "extremes", "padded"). The ½ of "padded" is not
+        in the units of the data.
+    trace : {"at_most", "equal"}, optional
+        tr P ≤ d ("printed") or tr P = d (both codes).
+    rounding : {"plain", "fair"}, default="plain"
+        ``"plain"``: leading eigenvectors of P, as published; for δ > 0 they may exceed δ. ``"fair"``: the subspace
+        that keeps most of P among those with ‖V'f‖ ≤ δ.
+    tie_tol : float, default=1e-6
+        Eigenvalues of P this close to the d-th count as tied; ties go to the directions of most variance.
+    backend : {"clarabel", "scs"}, default="clarabel"
+        Solver behind CVXPY.
+    form : {"printed", "rotated"}, default="rotated"
+        Form of the program handed to CVXPY.
+    """
+
+    standardise: bool | None = None
+    scale: Scale | None = None
+    shift: Shift | None = None
+    trace: Trace | None = None
+    rounding: Rounding = "plain"
+    tie_tol: float = 1e-6
+    backend: Backend = "clarabel"
+    form: Form = "rotated"
+
+    def check(self) -> None:
+        """Raise for values out of range."""
+        check_number("tie_tol", self.tie_tol, low=0.0)
 
 
 class FPCA(BaseFairPCA):
@@ -37,59 +87,45 @@ class FPCA(BaseFairPCA):
         Dimension d of the subspace.
     delta : float, default=0.0
         Tolerance δ of the mean constraint; 0 makes the means of the projections equal.
-    mu : float, default=0.01
-        Weight μ of the covariance penalty. Its strength depends on `scale`: ``result_.extra["kappa"]`` is the
-        number without a unit that counts (below about 0.1 the penalty hardly acts).
+    mu : float or "auto", default="auto"
+        Weight μ of the covariance penalty. What a number means depends on `scale`, the units and the groups; what
+        counts is κ = μ(c₁ + c₂)/λ_max, the penalty's largest coefficient over the largest variance that can be kept
+        (``result_.extra["kappa"]``). "auto" is the μ with κ = 1, whatever the scale. Below κ = 0.01 the penalty hardly
+        acts, and a ``UserWarning`` says so; well above 10 hardly anything but the penalty counts. The paper prints
+        (14) without a value; all numbers of Lee et al. belong to mu=0.01 with variant="lee2022_code".
     constraints : {"both", "mean"}, default="both"
         ``"mean"`` drops the covariance penalty; that problem has a closed form or a one-dimensional dual.
-    variant : {"paper", "lee2022_code", "vu2022_code"}, default="paper"
-        Which published version is solved. ``"paper"``: (14) as printed, one slack variable and one shift φ = ‖Q‖.
+    solver : {"splitting", "cvxpy"}, default="splitting"
+        The package's solver, or the program handed to CVXPY as a referee.
+    variant : {"printed", "lee2022_code", "vu2022_code"}, default="printed"
+        Which published version is solved. ``"printed"``: (14) as it stands, one slack variable and one shift φ = ‖Q‖.
         ``"lee2022_code"``: what stands behind the numbers of Lee et al.: two slack variables that both cost μ, unequal
         shifts, tr P = d. ``"vu2022_code"``: what stands behind those of Vu et al. and in the code of Olfat & Aswani:
         φ = ‖Q‖ + ½, and ‖f‖‖Pf‖ ≤ δ²/‖X‖² for the means (their tables have mu=1 whatever their grid says).
-    solver : {"splitting", "cvxpy"}, default="splitting"
-        The package's solver, or the program handed to CVXPY as a referee.
-    standardise : bool, optional
-        Divide each column by its population standard deviation first; constant columns stay as they are. `transform`
-        then divides too. Default: False for the paper, True for both codes.
-    center : bool, default=True
-        Whether S is taken about the mean of all rows or about zero. f and Q do not depend on it.
-    scale : {"sum", "mean", "norm"}, optional
-        S is X'X as printed in (14), X'X/n, or X'X/(n‖X‖_F) as in both codes. Default: "sum" for the paper, "norm" for
-        both codes.
-    shift : {"norm", "extremes", "padded", "tight"}, optional
-        Shifts of Q: ‖Q‖; its own extreme eigenvalues, one for each inequality; ‖Q‖ + ½; the extremes of Q restricted
-        to the complement of f. Default: that of the variant ("norm", "extremes", "padded").
-    trace : {"at_most", "equal"}, optional
-        tr P ≤ d (the paper) or tr P = d (both codes).
-    rounding : {"plain", "fair"}, default="plain"
-        ``"plain"``: leading eigenvectors of P, as published; for δ > 0 they may exceed δ. ``"fair"``: the subspace
-        that keeps most of P among those with ‖V'f‖ ≤ δ.
-    tie_tol : float, default=1e-6
-        Eigenvalues of P this close to the d-th count as tied; ties go to the directions of most variance.
-    backend : {"clarabel", "scs"}, default="clarabel"
-        Solver behind CVXPY.
-    form : {"printed", "rotated"}, default="rotated"
-        Form of the program handed to CVXPY.
+    centering : {"overall", "none"}, default="overall"
+        Whether S is taken about the mean of all rows or about zero; `transform` subtracts the same. f and Q do not
+        depend on it.
     tol : float, default=1e-7
         Relative certified gap.
     max_iter : int, default=5000
         Iterations of the splitting.
+    options : FPCAOptions or mapping, optional
+        Rare switches: standardisation, scale, shift, trace, rounding, ties, referee.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         Orthonormal rows, by decreasing explained variance of the (standardised) data.
     mean_ : ndarray of shape (n_features,)
-        Mean of all rows.
+        What ``transform`` subtracts: the mean of all rows, or zeros with ``centering="none"``.
     scale_ : ndarray of shape (n_features,)
-        What each centred column is divided by before it is projected; ones without standardisation.
+        What each column is then divided by; only with standardisation.
     groups_ : tuple
         The two group labels.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Of the (standardised) data.
     result_ : SolverResult
-        `objective` and `bound` (an upper bound here) belong to the relaxed P; `extra` has P, its spectrum, rank
+        `objective` and `bound` (from above) belong to the relaxed P; `extra` has P, its spectrum, rank
         and eigengap w_d − w_{d+1}, t, ‖V'f‖ (``mean_gap``), ‖V'QV‖ (``covariance_gap``), its spread, κ.
 
     Notes
@@ -107,64 +143,39 @@ class FPCA(BaseFairPCA):
     0.0
     """
 
+    _options_class = FPCAOptions
+
     def __init__(
         self,
         n_components: int = 2,
         *,
         delta: float = 0.0,
-        mu: float = 0.01,
-        constraints: Literal["both", "mean"] = "both",
-        variant: Literal["paper", "lee2022_code", "vu2022_code"] = "paper",
-        solver: Literal["splitting", "cvxpy"] = "splitting",
-        standardise: bool | None = None,
-        center: bool = True,
-        scale: Literal["sum", "mean", "norm"] | None = None,
-        shift: Literal["norm", "extremes", "padded", "tight"] | None = None,
-        trace: Literal["at_most", "equal"] | None = None,
-        rounding: Literal["plain", "fair"] = "plain",
-        tie_tol: float = 1e-6,
-        backend: Literal["clarabel", "scs"] = "clarabel",
-        form: Literal["printed", "rotated"] = "rotated",
+        mu: Mu = "auto",
+        constraints: Constraints = "both",
+        solver: Solver = "splitting",
+        variant: Variant = "printed",
+        centering: Literal["overall", "none"] = "overall",
         tol: float = 1e-7,
         max_iter: int = 5000,
+        options: FPCAOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
         self.delta = delta
         self.mu = mu
         self.constraints = constraints
-        self.variant = variant
         self.solver = solver
-        self.standardise = standardise
-        self.center = center
-        self.scale = scale
-        self.shift = shift
-        self.trace = trace
-        self.rounding = rounding
-        self.tie_tol = tie_tol
-        self.backend = backend
-        self.form = form
+        self.variant = variant
+        self.centering = centering
         self.tol = tol
         self.max_iter = max_iter
+        self.options = options
 
     def _check_parameters(self) -> None:
         check_number("delta", self.delta, low=0.0)
-        check_number("mu", self.mu, low=0.0)
+        if not isinstance(self.mu, str):
+            check_number("mu", self.mu, low=0.0)
         check_number("tol", self.tol, low=0.0, low_open=True)
-        check_number("tie_tol", self.tie_tol, low=0.0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_choice("constraints", self.constraints, ("both", "mean"))
-        check_choice("variant", self.variant, ("paper", "lee2022_code", "vu2022_code"))
-        check_choice("solver", self.solver, ("splitting", "cvxpy"))
-        check_choice("rounding", self.rounding, ("plain", "fair"))
-        check_choice("backend", self.backend, ("clarabel", "scs"))
-        check_choice("form", self.form, ("printed", "rotated"))
-        for name, value, allowed in (
-            ("scale", self.scale, _SCALES),
-            ("shift", self.shift, SHIFTS),
-            ("trace", self.trace, TRACES),
-        ):
-            if value is not None:
-                check_choice(name, value, allowed)
 
     def _check_dimension(self, moments: GroupMoments) -> int:
         d = check_components(self.n_components, moments.n_features)
@@ -177,10 +188,10 @@ class FPCA(BaseFairPCA):
             )
         return d
 
-    def _column_scale(self, moments: GroupMoments) -> np.ndarray:
-        wanted = variant_defaults(self.variant)["standardise"] if self.standardise is None else self.standardise
-        if not wanted:
-            return np.ones(moments.n_features)
+    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+        given = self._options.standardise
+        if not (variant_defaults(self.variant)["standardise"] if given is None else given):
+            return None
         deviation = np.sqrt(np.diagonal(moments.covariance()))
         # A constant column has no more than the rounding of its own mean.
         varies = deviation > 1e-12 * np.maximum(np.abs(moments.mean), 1e-150)
@@ -188,46 +199,61 @@ class FPCA(BaseFairPCA):
 
     def problem(self, moments: GroupMoments) -> FPCAProblem:
         """Return the semidefinite program for group moments of the data, with this estimator's parameters."""
-        self._check_parameters()
-        d = self._check_dimension(moments)
-        if moments.n_groups != 2:
+        self._check_all_parameters()
+        if moments.n_groups < 2:
             raise ValueError(f"FPCA needs two groups; got {moments.n_groups}.")
-        moments = moments.transformed(self._column_scale(moments))
-        n = moments.n_samples
+        return self._problem(self._scaled(moments), self._check_dimension(moments))
+
+    def _problem(self, moments: GroupMoments, n_components: int) -> FPCAProblem:
+        """Return the program for moments of the scaled columns."""
+        n, options = moments.n_samples, self._options
         second = moments.covariance()
-        if not self.center:
+        if self.centering == "none":
             second = second + np.multiply.outer(moments.mean, moments.mean)
         data_norm = float(np.sqrt(n * np.trace(second)))
-        scale = variant_defaults(self.variant)["scale"] if self.scale is None else self.scale
-        factor = {"sum": float(n), "mean": 1.0, "norm": 1.0 / data_norm if data_norm > 0 else 1.0}[scale]
+        data_norm = data_norm if data_norm > 0 else 1.0
+        scale = options.scale or variant_defaults(self.variant)["scale"]
         covariances = moments.covariances()
+        f = moments.means[1] - moments.means[0]
+        if np.linalg.norm(f) <= _EQUAL_MEANS * max(np.sqrt(np.trace(second)), np.abs(moments.means).max()):
+            f = np.zeros_like(f)
         return fpca_problem(
-            second * factor,
-            moments.means[1] - moments.means[0],
+            second * {"sum": float(n), "mean": 1.0, "norm": 1.0 / data_norm}[scale],
+            f,
             covariances[1] - covariances[0],
-            d,
+            n_components,
             delta=self.delta,
             mu=self.mu,
             variant=self.variant,
             constraints=self.constraints,
-            shift=self.shift,
-            trace=self.trace,
-            data_norm=data_norm if data_norm > 0 else 1.0,
+            shift=options.shift,
+            trace=options.trace,
+            data_norm=data_norm,
         )
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
+        options = self._options
         result = solve_fpca(
-            self.problem(moments),
+            self._problem(moments, n_components),
             solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            tie_tol=self.tie_tol,
-            rounding=self.rounding,
-            backend=self.backend,
-            form=self.form,
+            tie_tol=options.tie_tol,
+            rounding=options.rounding,
+            backend=options.backend,
+            form=options.form,
         )
         if not result.extra["well_defined"]:
             self._warn_undetermined(result)
+        problem = result.extra["problem"]
+        if problem.mu > 0 and 0 < result.extra["kappa"] < _WEAK:
+            warnings.warn(
+                f"FPCA's covariance penalty hardly acts: mu={self.mu:g} means kappa={result.extra['kappa']:.1e} here, "
+                f'and about {problem.mu / result.extra["kappa"]:.2g} would be kappa=1, which mu="auto" takes. Raise '
+                'mu, or say constraints="mean" if the means are all that matters.',
+                UserWarning,
+                stacklevel=4,
+            )
         return result
 
     def _warn_undetermined(self, result: SolverResult) -> None:
@@ -239,25 +265,3 @@ class FPCA(BaseFairPCA):
             UserWarning,
             stacklevel=4,
         )
-
-    def _fit_ordinary(self, moments: GroupMoments) -> Self:
-        scale = self._column_scale(moments)
-        super()._fit_ordinary(moments.transformed(scale))
-        self.mean_, self.scale_ = moments.mean, scale
-        return self
-
-    def _store(self, result: SolverResult, moments: GroupMoments) -> Self:
-        scale = self._column_scale(moments)
-        super()._store(result, moments.transformed(scale))
-        self.mean_, self.scale_ = moments.mean, scale
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Project: ``((X - mean_) / scale_) @ components_.T``, shape (n_samples, n_components)."""
-        check_is_fitted(self, "components_")
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        return ((X - self.mean_) / self.scale_) @ self.components_.T
-
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Map projections back: ``(X @ components_) * scale_ + mean_``, shape (n_samples, n_features)."""
-        return (super().inverse_transform(X) - self.mean_) * self.scale_ + self.mean_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -11,11 +12,59 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
-from fairpca._validation import Groups, check_choice, check_number, check_rows_match
+from fairpca._moments import GroupMoments
+from fairpca._validation import Groups, check_number, check_rows_match
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
+from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
+from fairpca.solvers.mbf.paper import Variant
+from fairpca.solvers.mbf.solve import SearchOptions, Solver
+from fairpca.solvers.mmd import kernel_bytes
 
-__all__ = ["MBFPCA"]
+__all__ = ["MBFPCA", "MBFOptions"]
+
+_NO_VARIANCE = 1e-9  # share of the variance that counts as none
+_BANDWIDTH_ROWS = 5000  # of which the median distance is taken when the kernel is approximated
+
+
+@dataclass(frozen=True)
+class MBFOptions(SearchOptions):
+    """Rare switches of :class:`MBFPCA`.
+
+    Attributes
+    ----------
+    approximation : {None, "subsample", "fourier"}, default=None
+        None: the exact kernel, O(n²) time and O(n) memory. Otherwise a stratified subsample of
+        ``approximation_size`` rows, or that many random Fourier features, guide the search; the answer's MMD² is
+        then evaluated with the exact kernel on all rows, the search is tightened until that meets tau, and
+        ``result_.extra`` shows both values. Where the exact kernel costs less (no more rows than the subsample, or
+        than a hundred for each feature) it is used instead. An exact value of a million rows takes minutes.
+    approximation_size : int, optional
+        Rows of the subsample (5000) or number of features (256).
+    tol : float, default=1e-6
+        Tolerance on the gradient of the subproblems.
+    max_iter : int, default=50000
+        Budget of inner iterations, over all subproblems and starts.
+    verbose : int, default=0
+        1 prints each subproblem and each pass of the exact kernel.
+    positive_label : object, optional
+        Class that fairness="eop" compares on; by default the larger one of two.
+    repms : REPMSOptions or mapping, optional
+        Changes to the choices of Algorithm 1 that `variant` makes, see
+        :class:`~fairpca.solvers.mbf.paper.REPMSOptions`.
+    memory_limit : int, default=1_000_000_000
+        Bytes that the exact kernel may take before fit warns.
+    """
+
+    positive_label: Any = None
+    repms: REPMSOptions | Mapping[str, Any] | None = None
+    memory_limit: int = 1_000_000_000
+
+    def check(self) -> None:
+        """Raise for values out of range."""
+        super().check()
+        check_number("memory_limit", self.memory_limit, low=0)
+        REPMSOptions.of(self.repms)
 
 
 class MBFPCA(BaseFairPCA):
@@ -42,38 +91,23 @@ class MBFPCA(BaseFairPCA):
     bandwidth : {"code", "median"} or float, default="code"
         Kernel width σ. From the training data projected by PCA: "code" is the square root of half the median
         squared distance (the published code, and the published numbers), "median" the median distance (the
-        paper's text); or a number.
-    schedule : {"continuation", "paper"}, default="continuation"
+        paper's text); or a number. The median is over pairs of rows: rows that are given twice add pairs at distance
+        zero and lower it a little, as they do in the published code.
+    solver : {"continuation", "repms"}, default="continuation"
         "continuation": penalty and rank continuation with a preconditioned Riemannian L-BFGS on the Grassmannian.
-        "paper": Algorithm 1 (REPMS).
+        "repms": Algorithm 1 of the paper.
+    variant : {"lee2022_code", "printed"}, default="lee2022_code"
+        For "repms": choices of Algorithm 1 that the paper leaves open, the published code's or the printed
+        algorithm's.
     n_starts : int, default=1
-        Feasible runs of the continuation schedule of which the best is kept. Small tau and many components
-        have many local optima.
-    positive_label : object, optional
-        Class that "eop" compares on; by default the larger one of two.
-    paper_variant : {"code", "printed"}, default="code"
-        Choices of Algorithm 1 that the paper leaves open: the published code's, or the printed algorithm's.
-    paper_options : dict, optional
-        Changes to them, see :class:`~fairpca.solvers.mbf.paper.REPMSOptions`.
-    approximation : {None, "subsample", "fourier"}, default=None
-        None: the exact kernel, O(n²) time and O(n) memory. Otherwise a stratified subsample of
-        ``approximation_size`` rows, or that many random Fourier features, guide the search; the answer's MMD² is
-        then evaluated once with the exact kernel on all rows, the search is tightened until that meets tau, and
-        ``result_.extra`` shows both values.
-    approximation_size : int, default=5000
-        Rows of the subsample or number of features.
-    memory_limit : int, default=1_000_000_000
-        Bytes that the exact kernel may take before fit warns.
-    tol : float, default=1e-6
-        Tolerance on the gradient of the subproblems.
-    max_iter : int, default=50000
-        Budget of inner iterations, over all subproblems and starts.
+        Feasible runs of the continuation of which the best is kept. Small tau and many components have many local
+        optima.
     n_jobs : int, optional
         Threads of the kernel (1 by default); the result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts and of the approximations; None means seed 0, so that fits are repeatable.
-    verbose : int, default=0
-        1 prints each subproblem.
+        Source of the random starts and of the approximations; an int makes fits repeatable.
+    options : MBFOptions or mapping, optional
+        Rare switches: approximations, budget and tolerance, progress, details of Algorithm 1.
 
     Attributes
     ----------
@@ -90,8 +124,9 @@ class MBFPCA(BaseFairPCA):
     bandwidth_ : float
         The kernel width σ in use; only when groups were given.
     result_ : SolverResult
-        Status (``"converged"``; ``"infeasible"`` with the smallest MMD² found, and a ``ConvergenceWarning``;
-        ``"max_iter"``), history and counts.
+        Status (``"optimal"`` where PCA itself meets tau; ``"converged"``; ``"infeasible"`` with the smallest MMD²
+        found, and a ``ConvergenceWarning``; ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and
+        that warning), history and counts. `bound` is the variance that PCA keeps.
 
     References
     ----------
@@ -113,6 +148,8 @@ class MBFPCA(BaseFairPCA):
 
     _needs_rows = True
 
+    _options_class = MBFOptions
+
     def __init__(
         self,
         n_components: int = 2,
@@ -120,84 +157,63 @@ class MBFPCA(BaseFairPCA):
         tau: float = 1e-3,
         fairness: Literal["dp", "eop", "eod"] = "dp",
         bandwidth: Literal["code", "median"] | float = "code",
-        schedule: Literal["continuation", "paper"] = "continuation",
+        solver: Solver = "continuation",
+        variant: Variant = "lee2022_code",
         n_starts: int = 1,
-        positive_label: Any = None,
-        paper_variant: Literal["code", "printed"] = "code",
-        paper_options: Mapping[str, Any] | None = None,
-        approximation: Literal["subsample", "fourier"] | None = None,
-        approximation_size: int = 5000,
-        memory_limit: int = 1_000_000_000,
-        tol: float = 1e-6,
-        max_iter: int = 50000,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        options: MBFOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
         self.tau = tau
         self.fairness = fairness
         self.bandwidth = bandwidth
-        self.schedule = schedule
+        self.solver = solver
+        self.variant = variant
         self.n_starts = n_starts
-        self.positive_label = positive_label
-        self.paper_variant = paper_variant
-        self.paper_options = paper_options
-        self.approximation = approximation
-        self.approximation_size = approximation_size
-        self.memory_limit = memory_limit
-        self.tol = tol
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
+        self.options = options
 
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)
-        check_choice("fairness", self.fairness, ("dp", "eop", "eod"))
-        if isinstance(self.bandwidth, str):
-            check_choice("bandwidth", self.bandwidth, ("code", "median"))
-        else:
+        if not isinstance(self.bandwidth, str):
             check_number("bandwidth", self.bandwidth, low=0, low_open=True)
-        check_choice("schedule", self.schedule, ("continuation", "paper"))
-        check_choice("paper_variant", self.paper_variant, ("code", "printed"))
-        if self.approximation is not None:
-            check_choice("approximation", self.approximation, ("subsample", "fourier"))
-        check_number("approximation_size", self.approximation_size, low=4, integer=True)
         check_number("n_starts", self.n_starts, low=1, integer=True)
-        check_number("memory_limit", self.memory_limit, low=0)
-        check_number("tol", self.tol, low=0, low_open=True)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
         if self.n_jobs is not None:
             check_number("n_jobs", self.n_jobs, low=-1, integer=True)
 
-    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, n_components: int) -> SolverResult:
-        from fairpca.solvers.mbf.paper import REPMSOptions
-        from fairpca.solvers.mbf.solve import MBFSettings, solve_mbf
-
-        options = REPMSOptions.named(self.paper_variant, dict(self.paper_options or {}))
+    def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
+        options = self._options
+        n_components = self._check_dimension(moments)
         self._warn_tiny_groups(groups.labels, groups.counts)
         comparisons = self._comparisons(groups, y)
-        centred = X - X.mean(axis=0)
-        if not np.any(centred.std(axis=0) > 1e-12 * np.maximum(np.abs(X).max(axis=0), 1e-300)):
+        covariance = moments.covariance()
+        if not np.any(np.sqrt(np.diagonal(covariance)) > 1e-12 * np.maximum(np.abs(X).max(axis=0), 1e-300)):
             raise ValueError("X is constant: there is no variance to explain. Check the columns that were selected.")
         self._warn_large(len(X), n_components)
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.bandwidth_ = self._bandwidth(centred, n_components, seed)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        centred = X - moments.mean
+        self.bandwidth_ = self._bandwidth(centred, covariance, n_components, seed)
         settings = MBFSettings(
-            schedule=self.schedule,
-            paper=options,
+            **{field.name: getattr(options, field.name) for field in fields(SearchOptions)},
+            solver=self.solver,
+            repms=REPMSOptions.named(self.variant, options.repms),
             n_starts=self.n_starts,
-            approximation=self.approximation,
-            approximation_size=self.approximation_size,
-            tol=self.tol,
-            max_iter=self.max_iter,
             n_threads=self._threads(),
             random_state=seed,
-            verbose=self.verbose,
         )
-        result = solve_mbf(X, comparisons, n_components, float(self.tau), self.bandwidth_, settings)
+        result = solve_mbf(
+            centred, comparisons, n_components, float(self.tau), self.bandwidth_, settings, covariance=covariance
+        )
         self.mmd2_ = float(result.extra["mmd2"])
+        if result.status == "converged" and result.extra["variance_ratio"] < _NO_VARIANCE:
+            warnings.warn(
+                f"MBFPCA found nothing but {n_components} directions without variance that meet tau={self.tau:g}: the "
+                f"data have rank {result.extra['rank']} in {X.shape[1]} columns. Raise tau or choose fewer components.",
+                UserWarning,
+                stacklevel=4,
+            )
         return result
 
     def _threads(self) -> int:
@@ -205,10 +221,8 @@ class MBFPCA(BaseFairPCA):
 
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
-    def _comparisons(self, groups: Groups, y: Any) -> list[Any]:
+    def _comparisons(self, groups: Groups, y: Any) -> list[Comparison]:
         """Return the rows and groups that each term of the constraint compares."""
-        from fairpca.solvers.mbf.solve import Comparison
-
         n = groups.codes.size
         if self.fairness == "dp":
             return [Comparison(np.arange(n), groups.codes)]
@@ -238,37 +252,36 @@ class MBFPCA(BaseFairPCA):
         return terms
 
     def _positive(self, classes: np.ndarray) -> Any:
-        if self.positive_label is not None:
-            if self.positive_label not in classes.tolist():
-                raise ValueError(
-                    f"positive_label={self.positive_label!r} is not a class of y; choose one of {classes.tolist()!r}."
-                )
-            return self.positive_label
+        wanted = self._options.positive_label
+        if wanted is not None:
+            if wanted not in classes.tolist():
+                raise ValueError(f"positive_label={wanted!r} is not a class of y; choose one of {classes.tolist()!r}.")
+            return wanted
         if classes.size != 2:
             raise ValueError(
                 f"y has {classes.size} class(es); name the positive one of {classes.tolist()!r} as positive_label."
             )
         return classes[1]
 
-    def _bandwidth(self, centred: np.ndarray, n_components: int, seed: int) -> float:
+    def _bandwidth(self, centred: np.ndarray, covariance: np.ndarray, n_components: int, seed: int) -> float:
         if not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
         from fairpca.metrics import median_bandwidth
 
-        _, V = top_eigenpairs(centred.T @ centred, n_components)
-        Z = centred @ V
-        if self.approximation is not None and len(Z) > self.approximation_size:
-            Z = Z[np.random.default_rng(seed).choice(len(Z), self.approximation_size, replace=False)]
+        Z = centred @ top_eigenpairs(covariance, n_components)[1]
+        if self._options.approximation_for(len(Z)) is not None and len(Z) > _BANDWIDTH_ROWS:
+            Z = Z[np.random.default_rng(seed).choice(len(Z), _BANDWIDTH_ROWS, replace=False)]
+        if self._options.verbose:
+            print(f"[MBFPCA] median distance of {len(Z)} rows", flush=True)
         return median_bandwidth(Z, self.bandwidth)
 
     def _warn_large(self, n: int, n_components: int) -> None:
-        from fairpca.solvers.mmd.kernel import kernel_bytes
-
-        needed = kernel_bytes(n, n_components)
-        if self.approximation is None and needed > self.memory_limit:
+        needed, limit = kernel_bytes(n, n_components), self._options.memory_limit
+        if self._options.approximation_for(n) is None and needed > limit:
             warnings.warn(
                 f"the exact kernel takes about {needed / 1e6:.0f} MB for {n} rows, more than memory_limit="
-                f'{self.memory_limit / 1e6:.0f} MB; set approximation="subsample" or "fourier", or raise memory_limit.',
+                f'{limit / 1e6:.0f} MB; set the option approximation to "subsample" or "fourier", or raise '
+                "memory_limit.",
                 UserWarning,
                 stacklevel=4,
             )

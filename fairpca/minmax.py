@@ -12,7 +12,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 from fairpca.solvers.minmax._problem import Objective
 from fairpca.solvers.minmax.sdp import Rounding
@@ -61,6 +61,8 @@ class MinMaxFairPCA(BaseFairPCA):
         and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation.
     variant : {"printed", "samadi2018_code", "vu2022_code"}, default="printed"
         For "mw": which of the published versions to follow (:func:`fairpca.solvers.minmax.solve_minmax_weights`).
+        With "samadi2018_code" every PCA inside the algorithm subtracts the mean of its input, as the program's calls
+        do; where groups are not centred by their own means there is then no certificate.
     centering : {"group", "overall", "none"}, default="group"
         What is subtracted before second moments are taken. The paper centres each group by its own mean.
         ``transform`` subtracts the overall mean (nothing for "none"), because it knows no groups.
@@ -149,6 +151,9 @@ class MinMaxFairPCA(BaseFairPCA):
                 tol=self.tol,
                 max_iter=self.max_iter,
             )
+        recentred = None
+        if self.variant == "samadi2018_code" and self.centering != "group":
+            recentred = moments.means - self._centre(moments), moments.counts
         return solve_minmax_weights(
             matrices,
             n_components,
@@ -158,6 +163,7 @@ class MinMaxFairPCA(BaseFairPCA):
             n_iter=self.max_iter,
             rounding=self._options.rounding,
             tol=self.tol,
+            recentred=recentred,
         )
 
     def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:

@@ -13,7 +13,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.rfpca import (
     ambiguity_radii,
     solve_rfpca,

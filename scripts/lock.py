@@ -13,6 +13,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from fairpca._outputs import Outputs
+
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = """\
 # Everything that `make book` and `make test` install, with exact versions; Python 3.11 to 3.13.
@@ -54,6 +56,7 @@ def resolve(python: str, requirements: list[str], constraints: list[str]) -> dic
 
 
 def main(others: list[str]) -> int:
+    lock = Outputs({"lock": ROOT / "requirements.lock"})
     pins = {name: f"{name}=={version}" for name, version in resolve(sys.executable, declared(), []).items()}
     for python in others:
         show = "import sys; print(*sys.version_info[:2], sep='.')"
@@ -63,7 +66,7 @@ def main(others: list[str]) -> int:
         for name, number in resolve(python, declared(), shared).items():
             pins.setdefault(name, f'{name}=={number}; python_version == "{version}"')
     lines = sorted(pins.values(), key=str.lower)
-    (ROOT / "requirements.lock").write_text(HEADER + "\n".join(lines) + "\n", encoding="utf8")
+    lock.write({"lock": (HEADER + "\n".join(lines) + "\n").encode()})
     print(len(lines), "packages pinned")
     return 0
 

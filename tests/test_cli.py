@@ -1,6 +1,8 @@
 """The command `fairpca`: what it prints, writes and returns."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +98,7 @@ def test_failing_cells_give_exit_code_one(capsys, monkeypatch):
         (["run", "toy/table", "--profile", "huge"], "Unknown profile 'huge'; allowed are 'smoke', 'paper'"),
         (["run", "toy/table", "--save"], "give --out FOLDER"),
         (["bench", "nothing"], "Unknown benchmark 'nothing'; known are"),
-        (["scoreboard", "--paper", "nobody2000"], "Unknown paper 'nobody2000'; known are lee2022"),
+        (["scoreboard", "--paper", "nobody2000"], "Unknown paper 'nobody2000'; known are "),
         (["scoreboard", "--verdict", "fine"], "Unknown verdict 'fine'; known are"),
     ],
 )
@@ -200,6 +202,22 @@ def test_fit(people, tmp_path, capsys):
     for group in ("f", "m"):
         assert f"{errors[table['sex'] == group].mean():.5f}"[:6] in report
     assert f"variance explained: {100 * model.explained_variance_ratio_.sum():.2f} %" in report
+
+
+def test_interrupted_fit_writes_nothing(people, tmp_path, monkeypatch, capsys):
+    path, _ = people
+    out = tmp_path / "projected.csv"
+    original = fairpca.MBFPCA.fit
+
+    def fit(self, X, y=None, **more):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return original(self, X, y, **more)
+
+    monkeypatch.setattr(fairpca.MBFPCA, "fit", fit)
+    command = ["fit", "mbfpca", str(path), "--sensitive", "sex", "--drop", "old", "--set", "tau=0.5", "--out", str(out)]
+    assert cli.main(command) == 130
+    assert not out.exists() and "Stopped" in capsys.readouterr().err
 
 
 def test_fit_standardises_and_combines_groups(people, tmp_path):

@@ -19,10 +19,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca import FPCA, GroupMoments
-from fairpca.solvers._result import SolverResult
-from fairpca.solvers.fpca.cvxpy import RefereeOutcome, clarabel_memory_gigabytes, solve_fpca_cvxpy
-from fairpca.solvers.fpca.problem import FPCAProblem
-from fairpca.solvers.fpca.solve import solve_fpca
+from fairpca.solvers import SolverResult
+from fairpca.solvers.fpca import (
+    FPCAProblem,
+    RefereeOutcome,
+    clarabel_memory_gigabytes,
+    solve_fpca,
+    solve_fpca_cvxpy,
+)
 
 __all__ = ["instance", "run"]
 
@@ -42,7 +46,7 @@ def instance(name: str) -> FPCAProblem:
 
         X, group = lee_synthetic2(int(name.split("=")[1]), random_state=0)
         d = 5
-    return FPCA(d, variant="lee2022_code").problem(GroupMoments.from_data(X, group))
+    return FPCA(d, mu=0.01, variant="lee2022_code").problem(GroupMoments.from_data(X, group))
 
 
 def run(quick: bool = False) -> pd.DataFrame:

@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
 
-from fairpca.solvers.mmd.approx import FourierRows, subsampled
-from fairpca.solvers.mmd.kernel import WeightedRows, contrast_weights
+from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights, subsampled
 
 __all__ = ["closed_form", "closed_form_value", "lean_gram", "one_gram", "run"]
 

@@ -7,75 +7,49 @@ variable ``FAIRPCA_MIRROR``, or from their pinned upstream address on first use,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, overload
 
 from fairpca._validation import check_choice
-from fairpca.datasets import _loaders
-from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
 from fairpca.datasets._fetch import fetch, where
 from fairpca.datasets._files import ChecksumError, DataError
-from fairpca.datasets._loaders import (
-    load_adult,
-    load_biodeg,
-    load_compas,
-    load_credit,
-    load_default_credit,
-    load_e_coli,
-    load_energy,
-    load_german,
-    load_german_credit,
-    load_image,
-    load_letter,
-    load_lfw,
-    load_lfw_24x24,
-    load_magic,
-    load_parkinsons,
-    load_skillcraft,
-    load_statlog,
-    load_steel,
-    load_synthetic1,
-    load_synthetic2,
-    load_taiwan_credit,
-    load_wine_quality,
-)
-from fairpca.datasets._tables import split_text
+from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
+from fairpca.datasets._standardise import standardise
+from fairpca.datasets._tables import load_credit, load_synthetic1, load_synthetic2, load_table, split_text
 
 __all__ = [
     "ChecksumError",
     "DataError",
     "Dataset",
+    "Entry",
     "describe",
+    "facts",
     "fetch",
     "load",
-    "load_adult",
-    "load_biodeg",
-    "load_compas",
-    "load_credit",
-    "load_default_credit",
-    "load_e_coli",
-    "load_energy",
-    "load_german",
-    "load_german_credit",
-    "load_image",
-    "load_letter",
-    "load_lfw",
-    "load_lfw_24x24",
-    "load_magic",
-    "load_parkinsons",
-    "load_skillcraft",
-    "load_statlog",
-    "load_steel",
-    "load_synthetic1",
-    "load_synthetic2",
-    "load_taiwan_credit",
-    "load_wine_quality",
     "names",
     "split_text",
+    "standardise",
     "where",
 ]
 
-_WITH_SPLITS = ("adult", "compas", "german", "synthetic2")
+# Data sets with options of their own; the others are plain tables.
+_LOADERS: dict[str, Callable[..., Any]] = {
+    "credit": load_credit,
+    "lfw": load_lfw,
+    "lfw_24x24": load_lfw_24x24,
+    "synthetic1": load_synthetic1,
+    "synthetic2": load_synthetic2,
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Give ``load_<name>``, the way to load one data set before there was `load`."""
+    key = name.removeprefix("load_")
+    if key != name and key in CATALOG:
+        return partial(load, key)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> tuple[str, ...]:
@@ -83,10 +57,15 @@ def names() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
+def facts(name: str) -> Entry:
+    """Return what is known of a data set (sizes, groups, source, licence, shape of images), without loading it."""
+    check_choice("name", name, names())
+    return CATALOG[name]
+
+
 def describe(name: str) -> str:
     """Return source, sizes, group, label, licence and known concerns of a data set, without loading it."""
-    check_choice("name", name, names())
-    return CATALOG[name].description
+    return facts(name).description
 
 
 @overload
@@ -132,8 +111,9 @@ def load(
     """
     check_choice("name", name, names())
     if split is not None:
-        if name not in _WITH_SPLITS:
-            raise ValueError(f"{name!r} has no published splits; only {', '.join(_WITH_SPLITS)} have. Leave split out.")
+        with_splits = sorted(key for key, entry in CATALOG.items() if entry.train_rows is not None)
+        if name not in with_splits:
+            raise ValueError(f"{name!r} has no published splits; only {', '.join(with_splits)} have. Leave split out.")
         options["split"] = split
-    loader: Callable[..., Any] = getattr(_loaders, f"load_{name}")
+    loader = _LOADERS.get(name) or partial(load_table, name)
     return loader(as_frame=as_frame, **options)

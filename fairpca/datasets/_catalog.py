@@ -12,7 +12,27 @@ SYNTHETIC = "MIT (the authors' repository)"
 
 @dataclass(frozen=True)
 class Entry:
-    """Facts about one data set; the sizes are those of the whole table without `split`."""
+    """Facts about one data set; the sizes are those of the whole table without `split`.
+
+    Attributes
+    ----------
+    title, paper, source, licence, concerns
+        What a reader should know.
+    n_samples, n_features, rank : int
+        Sizes, and the rank of the centred features where it is less than their number.
+    group_names, group_sizes : tuple
+        In the order of the authors' codes 0 and 1.
+    group, label : str
+        What the group and the label are.
+    bundled : bool
+        Whether the table comes with the package; otherwise it is fetched from its upstream address.
+    train_rows : int or None
+        Rows of the training part, where the authors published ten splits.
+    image_shape : tuple of int or None
+        Rows and columns of pixels, where a row of the table is an image.
+    dropped : tuple of str
+        Columns that the authors' loader leaves out besides the constant ones.
+    """
 
     title: str
     paper: str
@@ -26,6 +46,9 @@ class Entry:
     label: str | None = None
     bundled: bool = True
     rank: int | None = None
+    train_rows: int | None = None
+    dropped: tuple[str, ...] = ()
+    image_shape: tuple[int, int] | None = None
     concerns: tuple[str, ...] = ()
 
     @property
@@ -235,6 +258,7 @@ CATALOG: dict[str, Entry] = {
         "kind of fault: one of six known ones, or another",
         "UCI Steel Plates Faults (Buscema, Terzi and Tastle 2010), as prepared by Olfat and Aswani.",
         bundled=False,
+        dropped=("perimX", "perimY"),
         concerns=(
             "perimX and perimY are left out as in the authors' loader; neither printed rule explains it.",
             _UNSCALED.format(22, 24),
@@ -282,6 +306,7 @@ CATALOG: dict[str, Entry] = {
         "(bicubic, antialiased) and divided by 255; 2000 women and 2000 men drawn at random.",
         licence="Labeled Faces in the Wild: research use",
         bundled=False,
+        image_shape=(24, 24),
         concerns=(
             "Vu et al. published neither the resizing nor the faces they drew; this rule is compatible with their "
             "numbers, it is not known to be theirs.",
@@ -301,6 +326,7 @@ CATALOG: dict[str, Entry] = {
         licence="released by ProPublica, no explicit licence",
         label="two_year_recid (1: arrested again within two years)",
         rank=9,
+        train_rows=1727,
         concerns=(
             "The group is itself a feature (race).",
             "The columns of age_cat and those of c_charge_degree each sum to 1: rank 9, so that 10 components "
@@ -320,6 +346,7 @@ CATALOG: dict[str, Entry] = {
         "UCI Statlog German Credit Data (Hofmann 1994), one-hot, as prepared by Lee et al.",
         label="credit (1: bad)",
         rank=45,
+        train_rows=700,
         concerns=(
             "The group is itself a feature (age).",
             "AIF360's default is age > 25; the authors' code takes age >= 25.",
@@ -338,6 +365,7 @@ CATALOG: dict[str, Entry] = {
         "UCI Adult (Becker and Kohavi 1996), 5 % of its 45222 complete rows, one-hot, as drawn by Lee et al.",
         label="class (1: income above 50K)",
         rank=84,
+        train_rows=1582,
         concerns=(
             "The group is itself a feature (sex); relationship=Husband and =Wife reveal it too.",
             "Six columns are constant in these rows, more in each training part: their test values stay unscaled.",
@@ -370,6 +398,7 @@ CATALOG: dict[str, Entry] = {
         licence=SYNTHETIC,
         label="the group again",
         bundled=False,
+        train_rows=336,
         concerns=("All ten published splits of one p are permutations of the same 480 rows.",),
     ),
     "credit": Entry(
@@ -398,6 +427,7 @@ CATALOG: dict[str, Entry] = {
         "Labeled Faces in the Wild (Huang et al. 2007), grey 49 x 36 images as published with Samadi et al.'s code.",
         licence="Labeled Faces in the Wild: research use",
         bundled=False,
+        image_shape=(49, 36),
         concerns=(
             "The images have 49 rows and 36 columns; the paper's 42 x 42 has the same number of pixels but is not "
             "their shape.",

@@ -128,8 +128,23 @@ def _faces() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return read_faces(find_faces() or fetch_faces(progress=False))
 
 
-def load_lfw(as_frame: bool, dtype: str) -> Dataset:
-    """Load all faces with their exact pixels, 0 to 255."""
+def load_lfw(*, as_frame: bool = False, dtype: str = "float64") -> Dataset:
+    """Load Samadi et al.'s faces: 13232 images of 49 x 36 pixels from 0 to 255, grouped by sex.
+
+    Each row reshapes to ``(49, 36)``.  Pixels are exact multiples of 1/3; the authors' code divides by 255.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Return pandas objects.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the pixels: 187 MB or 93 MB.
+
+    Returns
+    -------
+    Dataset
+        Without a label.
+    """
     check_choice("dtype", dtype, ("float64", "float32"))
     images, thirds, sex = _faces()
     pixels = exact_pixels(images, thirds, dtype)
@@ -147,8 +162,26 @@ def exact_pixels(images: np.ndarray, thirds: np.ndarray, dtype: str = "float64")
     return pixels
 
 
-def load_lfw_24x24(as_frame: bool, random_state: int, n_per_group: int) -> Dataset:
-    """Load a random sample of faces at Vu et al.'s size, women first."""
+def load_lfw_24x24(*, as_frame: bool = False, random_state: int = 0, n_per_group: int = 2000) -> Dataset:
+    """Load faces at the size that Vu et al. use: 24 x 24 pixels between 0 and 1, women first.
+
+    The 49 x 36 images are resized by Pillow (bicubic, antialiased), as floats, and divided by 255.
+    Vu et al. published neither their resizing nor the faces they drew.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Return pandas objects.
+    random_state : int, default=0
+        Seed of the draw: ``default_rng(random_state).choice`` first among the women, then among the men.
+    n_per_group : int, default=2000
+        Faces drawn of each sex, without replacement.
+
+    Returns
+    -------
+    Dataset
+        With ``2 * n_per_group`` rows and 576 features.
+    """
     check_number("random_state", random_state, low=0, integer=True)
     images, thirds, sex = _faces()
     smallest = int(np.bincount(sex).min())

@@ -15,24 +15,10 @@ from fairpca.datasets._dataset import Dataset, make_dataset
 from fairpca.datasets._files import read_bundled, read_upstream
 from fairpca.datasets._registry import upstream
 
-__all__ = [
-    "LEE_TRAIN_ROWS",
-    "SYNTHETIC2_WIDTHS",
-    "load_credit_table",
-    "load_lee",
-    "load_lee_split",
-    "load_synthetic1",
-    "load_synthetic2",
-    "load_vu",
-    "split_text",
-]
+__all__ = ["SYNTHETIC2_WIDTHS", "load_credit", "load_synthetic1", "load_synthetic2", "load_table", "split_text"]
 
 N_SPLITS = 10
-LEE_TRAIN_ROWS = {"compas": 1727, "german": 700, "adult": 1582}
 SYNTHETIC2_WIDTHS = tuple(range(20, 101, 10))
-SYNTHETIC2_TRAIN_ROWS = 336
-# Columns that the loader of Vu et al. drops besides the constant ones.
-_VU_DROPPED = {"steel": ("perimX", "perimY")}
 
 
 def _numbers(text: bytes, *, header: bool) -> tuple[tuple[str, ...], np.ndarray]:
@@ -77,27 +63,44 @@ def _bundled_dataset(name: str, as_frame: bool, drop: tuple[str, ...] = ()) -> D
     return _dress(name, values[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
 
 
-def load_vu(name: str, as_frame: bool) -> Dataset:
-    """Load one of the fourteen tables of Vu et al., with the columns that their loader keeps."""
-    if CATALOG[name].bundled:
-        return _bundled_dataset(name, as_frame)
+def load_table(name: str, *, as_frame: bool = False, split: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
+    """Load a table that is bundled or stands upstream: whole, or one of its published splits as (train, test)."""
+    if split is not None:
+        feature_names = _bundled(name)[0][:-2]
+        train, test = (
+            _dress(name, part[:, :-2], part[:, -2], part[:, -1], feature_names, as_frame)
+            for part in _split_rows(name, split)
+        )
+        return train, test
+    return _bundled_dataset(name, as_frame) if CATALOG[name].bundled else _upstream_dataset(name, as_frame)
+
+
+def _upstream_dataset(name: str, as_frame: bool) -> Dataset:
+    """Load a table from the authors' repository, with the columns that their loader keeps."""
     names, values = _numbers(read_upstream(upstream(name), name), header=True)
     features = values[:, :-2]
     constant = features.std(axis=0, ddof=1) == 0
-    dropped = _VU_DROPPED.get(name, ())
-    kept = [j for j, column in enumerate(names[:-2]) if not constant[j] and column not in dropped]
+    kept = [j for j, column in enumerate(names[:-2]) if not constant[j] and column not in CATALOG[name].dropped]
     y = None if names[-2] == "DummyMain" else values[:, -2]
     return _dress(name, features[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
 
 
-def load_credit_table(as_frame: bool, keep_pay_amt6: bool) -> Dataset:
-    """Load Samadi et al.'s credit table."""
+def load_credit(*, as_frame: bool = False, keep_pay_amt6: bool = False) -> Dataset:
+    """Load Samadi et al.'s credit table, unscaled (their code scales each column to unit variance, ddof 1).
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Return pandas objects.
+    keep_pay_amt6 : bool, default=False
+        Keep the 22nd attribute, which the published code leaves out.
+
+    Returns
+    -------
+    Dataset
+        30000 rows, 21 or 22 features.
+    """
     return _bundled_dataset("credit", as_frame, drop=() if keep_pay_amt6 else ("PAY_AMT6",))
-
-
-def load_lee(name: str, as_frame: bool) -> Dataset:
-    """Load one of Lee et al.'s real tables, not standardised."""
-    return _bundled_dataset(name, as_frame)
 
 
 def check_split(split: int) -> int:
@@ -115,23 +118,13 @@ def _split_rows(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:
     _, values = _bundled(name)
     _, orders = _bundled(f"{name}_splits")
     rows = values[orders[:, check_split(split)].astype(np.int64)]
-    n_train = LEE_TRAIN_ROWS[name]
+    n_train = CATALOG[name].train_rows
     features = rows[:, :-2]
     mean = features[:n_train].mean(axis=0)
     scale = features[:n_train].std(axis=0)
     scale[scale == 0] = 1
     rows[:, :-2] = (features - mean) / scale
     return rows[:n_train], rows[n_train:]
-
-
-def load_lee_split(name: str, split: int, as_frame: bool) -> tuple[Dataset, Dataset]:
-    """Load one of the ten splits that Lee et al. published."""
-    feature_names = _bundled(name)[0][:-2]
-    train, test = (
-        _dress(name, part[:, :-2], part[:, -2], part[:, -1], feature_names, as_frame)
-        for part in _split_rows(name, split)
-    )
-    return train, test
 
 
 def split_text(name: str, split: int, part: str) -> bytes:
@@ -151,21 +144,38 @@ def split_text(name: str, split: int, part: str) -> bytes:
     bytes
         Comma-separated numbers without a header; the last two columns are the label and the group.
     """
-    check_choice("name", name, tuple(LEE_TRAIN_ROWS))
+    check_choice("name", name, [key for key, entry in CATALOG.items() if entry.bundled and entry.train_rows])
     check_choice("part", part, ("train", "test"))
     buffer = io.BytesIO()
     np.savetxt(buffer, _split_rows(name, split)[part == "test"], delimiter=",")
     return buffer.getvalue()
 
 
-def load_synthetic1(as_frame: bool) -> Dataset:
-    """Load the sample behind Figure 1 of Lee et al."""
+def load_synthetic1(*, as_frame: bool = False) -> Dataset:
+    """Load the sample behind Figure 1 of Lee et al.: two groups of 5000 points in three dimensions."""
     _, values = _numbers(read_upstream(upstream("synthetic1"), "synthetic1"), header=False)
     return _synthetic("synthetic1", values, as_frame)
 
 
-def load_synthetic2(as_frame: bool, p: int, split: int | None) -> Dataset | tuple[Dataset, Dataset]:
-    """Load the sample behind Figures 2 and 3 of Lee et al. with `p` features, whole or as one of its splits."""
+def load_synthetic2(
+    *, as_frame: bool = False, p: int = 100, split: int | None = None
+) -> Dataset | tuple[Dataset, Dataset]:
+    """Load the sample behind Figures 2 and 3 of Lee et al.: two groups of 240 points, not standardised.
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Return pandas objects.
+    p : {20, 30, 40, 50, 60, 70, 80, 90, 100}, default=100
+        Number of features.
+    split : int, optional
+        0 to 9: training part (336 rows) and test part (144) of one published split.
+
+    Returns
+    -------
+    Dataset, or (Dataset, Dataset)
+        The 480 rows, or training part and test part.
+    """
     if p not in SYNTHETIC2_WIDTHS:
         raise ValueError(f"p={p!r} was not published; choose one of {', '.join(map(str, SYNTHETIC2_WIDTHS))}.")
     parts = [read_upstream(upstream(f"synthetic2/{p}/{part}_1"), "synthetic2") for part in ("train", "test")]
@@ -174,7 +184,8 @@ def load_synthetic2(as_frame: bool, p: int, split: int | None) -> Dataset | tupl
         return _synthetic("synthetic2", values, as_frame)
     names, orders = _bundled("synthetic2_splits")
     values = values[orders[:, names.index(f"p{p}_split_{check_split(split)}")].astype(np.int64)]
-    train, test = values[:SYNTHETIC2_TRAIN_ROWS], values[SYNTHETIC2_TRAIN_ROWS:]
+    n_train = CATALOG["synthetic2"].train_rows
+    train, test = values[:n_train], values[n_train:]
     return _synthetic("synthetic2", train, as_frame), _synthetic("synthetic2", test, as_frame)
 
 

@@ -9,18 +9,7 @@ import pandas as pd
 
 from fairpca._validation import Groups, encode_groups
 
-__all__ = ["by_group", "check_basis", "check_rows", "two_groups"]
-
-
-def check_rows(X: Any, name: str = "X") -> np.ndarray:
-    """Return `X` as a finite float64 matrix, or raise."""
-    rows = np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[0] == 0:
-        raise ValueError(f"{name} has shape {rows.shape}; it must have two dimensions and at least one row.")
-    if not np.all(np.isfinite(rows)):
-        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-        raise ValueError(f"{name} contains NaN or infinite values in row(s) {bad[:10].tolist()}; clean the data first.")
-    return rows
+__all__ = ["by_group", "check_basis", "two_groups"]
 
 
 def check_basis(V: Any, n_features: int) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_rows_match
-from fairpca.metrics._checks import check_rows, two_groups
+from fairpca._validation import check_choice, check_rows, check_rows_match
+from fairpca.metrics._checks import two_groups
 
 __all__ = ["SVMReport", "delta_dp", "delta_eod", "delta_eop", "rbf_svm_predictions", "rbf_svm_report"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_number
-from fairpca.metrics._checks import check_rows
+from fairpca._validation import check_number, check_rows
 
 __all__ = ["LinearSVM", "linear_svm"]
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairpca._validation import check_choice, encode_groups
-from fairpca.metrics._checks import check_rows, two_groups
+from fairpca._validation import check_choice, check_rows, encode_groups
+from fairpca.metrics._checks import two_groups
 from fairpca.metrics._linear_svm import linear_svm
 
 __all__ = ["COSTS", "LinearSeparation", "delta_f_lin", "ks_separation"]

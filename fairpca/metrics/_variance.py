@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._moments import GroupMoments
-from fairpca.metrics._checks import check_basis, check_rows
+from fairpca._validation import check_rows
+from fairpca.metrics._checks import check_basis
 
 __all__ = ["communality", "explained_variance_percent"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_number
-from fairpca.metrics._checks import check_rows
+from fairpca._validation import check_number, check_rows
 from fairpca.plotting._style import group_style, new_axes
 
 __all__ = ["plot_faces", "plot_plane_map"]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_number, check_rows_match, encode_groups
-from fairpca.metrics._checks import check_rows
+from fairpca._validation import check_number, check_rows, check_rows_match, encode_groups
 from fairpca.plotting._style import PALETTE, group_style, new_axes
 
 __all__ = ["plot_biplot", "plot_densities", "plot_directions", "plot_projection"]

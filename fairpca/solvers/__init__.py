@@ -8,13 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers.result import SolverResult
 
 _FAMILIES = {
-    "fpca.solve": ("solve_fpca",),
-    "fpca.cvxpy": ("solve_fpca_cvxpy",),
-    "mbf.solve": ("solve_mbf",),
-    "mbf.paper": ("solve_repms",),
+    "fpca": ("solve_fpca", "solve_fpca_cvxpy"),
+    "mbf": ("solve_mbf", "solve_repms"),
     "minmax": ("solve_minmax", "solve_minmax_path", "solve_minmax_sdp", "solve_minmax_weights"),
     "rfpca": ("solve_rfpca", "solve_rfpca_groups", "solve_rfpca_path", "solve_rfpca_subgradient"),
 }

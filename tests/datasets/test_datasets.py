@@ -13,9 +13,8 @@ import pytest
 
 from fairpca._validation import encode_groups
 from fairpca.datasets import DataError, describe, load, names, split_text, where
-from fairpca.datasets import _loaders as loaders
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._tables import LEE_TRAIN_ROWS, SYNTHETIC2_WIDTHS
+from fairpca.datasets._tables import SYNTHETIC2_WIDTHS
 
 MIRROR = Path(os.environ.get("FAIRPCA_MIRROR", "/nowhere"))
 FAIRML = MIRROR / "upstream/molfat66__FairML"
@@ -96,12 +95,17 @@ def needs_mirror(path: Path):
 
 def test_names_are_the_papers():
     assert names() == tuple(SIZES)
-    assert set(CATALOG) == {name.removeprefix("load_") for name in dir(loaders) if name.startswith("load_")} - {
-        "credit_table",
-        "lee",
-        "lee_split",
-        "vu",
-    }
+
+
+def test_a_data_set_has_a_function_of_its_name_as_in_the_first_version():
+    from fairpca.datasets import load_compas, load_wine_quality
+
+    assert load_wine_quality().X.shape == (6497, 11)
+    train, test = load_compas(split=0)
+    np.testing.assert_array_equal(train.X, load("compas", split=0)[0].X)
+    assert len(test.X) == 741
+    with pytest.raises(ImportError):
+        from fairpca.datasets import load_nothing  # noqa: F401
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -189,7 +193,7 @@ def test_samadi_credit_equals_the_authors_file():
     np.testing.assert_array_equal(default.X, data.X[:, :-1])
 
 
-@pytest.mark.parametrize("name", LEE_TRAIN_ROWS)
+@pytest.mark.parametrize("name", LEE_FOLDERS)
 def test_lee_tables_equal_full_csv(name):
     path = LEE / "datasets" / LEE_FOLDERS[name] / "full.csv"
     if name == "adult":
@@ -202,7 +206,7 @@ def test_lee_tables_equal_full_csv(name):
 
 
 @pytest.mark.parametrize("split", range(10))
-@pytest.mark.parametrize("name", LEE_TRAIN_ROWS)
+@pytest.mark.parametrize("name", LEE_FOLDERS)
 def test_lee_split_files_byte_for_byte(name, split):
     """All sixty, against the checksums of the authors' files; and against the files when the mirror is there."""
     for part in ("train", "test"):
@@ -212,11 +216,11 @@ def test_lee_split_files_byte_for_byte(name, split):
         assert not path.exists() or path.read_bytes() == text
 
 
-@pytest.mark.parametrize("name", LEE_TRAIN_ROWS)
+@pytest.mark.parametrize("name", LEE_FOLDERS)
 def test_lee_splits_are_the_table_rearranged_and_standardised(name):
     whole = load(name)
     train, test = load(name, split=3)
-    assert len(train.X) == LEE_TRAIN_ROWS[name] and len(train.X) + len(test.X) == len(whole.X)
+    assert len(train.X) == CATALOG[name].train_rows and len(train.X) + len(test.X) == len(whole.X)
     spread = train.X.std(axis=0)
     assert np.abs(train.X.mean(axis=0)).max() < 1e-12
     assert np.all((np.abs(spread - 1) < 1e-12) | (spread == 0))

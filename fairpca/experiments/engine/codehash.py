@@ -52,6 +52,13 @@ def code_symbols(function: Callable[..., Any]) -> list[str]:
     return sorted(_Collector().collect(function))
 
 
+def script_sources(function: Callable[..., Any]) -> dict[str, list[str]]:
+    """Lines, by file name, of the scripts and notebook cells behind `function`, which no other process can import."""
+    collector = _Collector()
+    collector._add_live(function, "start")
+    return collector.scripts
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Normalised source
 
@@ -308,6 +315,7 @@ class _Collector:
     def __init__(self) -> None:
         self.roots = {_PACKAGE}
         self.pieces: dict[str, str] = {}
+        self.scripts: dict[str, list[str]] = {}
         self.modules: dict[str, tuple[_Module, bool] | None] = {}
         self.pending: list[tuple[_Import, tuple[str, ...]]] = []
         self.seen: set[tuple[_Import, tuple[str, ...]]] = set()
@@ -345,12 +353,14 @@ class _Collector:
         self.roots.add(name.partition(".")[0])
         if self._module(name) is None:
             # A script or a notebook cell: there is nothing to import, but the source is known.
-            source = "".join(linecache.getlines(code.co_filename))
+            lines = linecache.getlines(code.co_filename)
+            source = "".join(lines)
             if not source:
                 raise ValueError(
                     f"The source of {function.__qualname__!r} (module {name!r}) cannot be read, so results computed "
                     "with it could not be told apart from those of other code. Put the function into a file."
                 )
+            self.scripts[code.co_filename] = lines
             self.modules[name] = (_parse(name, False, source), False)
         found = self._module(name)
         assert found is not None

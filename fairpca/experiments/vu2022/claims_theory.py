@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from fairpca import FPCA, MinMaxFairPCA
-from fairpca.datasets import load, where
+from fairpca.datasets import load, standardise, where
 from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
-from fairpca.experiments.vu2022._protocol import RFPCA_GRID, standardise
-from fairpca.experiments.vu2022._theory import (
+from fairpca.experiments.vu2022.methods import RFPCA_GRID
+from fairpca.experiments.vu2022.theory import (
     convergence,
     random_moments,
     random_problem,
@@ -30,7 +30,7 @@ from fairpca.solvers.rfpca import (
 
 __all__ = ["run_claims"]
 
-_PENALTIES = sorted({setting["lam"] for setting in RFPCA_GRID} - {0.0})  # the paper's grid without zero
+_PENALTIES = sorted(set(RFPCA_GRID["lam"]) - {0.0})  # the paper's grid without zero
 
 
 def _start(rng: np.random.Generator, problem: ComplementObjective) -> np.ndarray:

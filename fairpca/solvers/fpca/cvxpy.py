@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from fairpca.linalg import project_fantope, symmetrise
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
 from fairpca.solvers.fpca.splitting import upper_bound
 
-__all__ = ["RefereeOutcome", "clarabel_memory_gigabytes", "solve_fpca_cvxpy"]
+__all__ = ["Backend", "Form", "RefereeOutcome", "clarabel_memory_gigabytes", "solve_fpca_cvxpy"]
+
+Backend = Literal["clarabel", "scs"]
+Form = Literal["printed", "rotated"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,8 @@ class RefereeOutcome:
 def solve_fpca_cvxpy(
     problem: FPCAProblem,
     *,
-    backend: Literal["clarabel", "scs"] = "clarabel",
-    form: Literal["printed", "rotated"] = "rotated",
+    backend: Backend = "clarabel",
+    form: Form = "rotated",
     **options: Any,
 ) -> RefereeOutcome:
     """Solve `problem` with Clarabel or SCS through CVXPY.
@@ -70,8 +73,8 @@ def solve_fpca_cvxpy(
     -------
     RefereeOutcome
     """
-    check_choice("backend", backend, ("clarabel", "scs"))
-    check_choice("form", form, ("printed", "rotated"))
+    check_choice("backend", backend, get_args(Backend))
+    check_choice("form", form, get_args(Form))
     try:
         import cvxpy as cp
     except ImportError as error:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
+from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
+from fairpca.solvers.result import SolverResult
 
-__all__ = ["solve_fpca"]
+__all__ = ["Rounding", "Solver", "solve_fpca"]
+
+Rounding = Literal["plain", "fair"]
+Solver = Literal["splitting", "cvxpy"]
 
 
 def solve_fpca(
     problem: FPCAProblem,
     *,
-    solver: Literal["splitting", "cvxpy"] = "splitting",
+    solver: Solver = "splitting",
     tol: float = 1e-7,
     max_iter: int = 5000,
     tie_tol: float = 1e-6,
-    rounding: Literal["plain", "fair"] = "plain",
-    backend: Literal["clarabel", "scs"] = "clarabel",
-    form: Literal["printed", "rotated"] = "rotated",
+    rounding: Rounding = "plain",
+    backend: Backend = "clarabel",
+    form: Form = "rotated",
 ) -> SolverResult:
     """Solve the semidefinite program of FPCA and round its solution to a subspace.
 
@@ -60,8 +64,8 @@ def solve_fpca(
         `extra` holds ``P, spectrum, rank, eigengap, tied, well_defined, t, mean_gap`` (‖V'f‖), ``covariance_gap``
         (‖V'QV‖), ``spread`` (λ_max − λ_min of V'QV), ``kept`` (<S, VV'>), ``kappa``, ``relative_gap``, ``method``.
     """
-    check_choice("solver", solver, ("splitting", "cvxpy"))
-    check_choice("rounding", rounding, ("plain", "fair"))
+    check_choice("solver", solver, get_args(Solver))
+    check_choice("rounding", rounding, get_args(Rounding))
     check_number("tol", tol, low=0.0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     check_number("tie_tol", tie_tol, low=0.0)
@@ -69,8 +73,6 @@ def solve_fpca(
     more: dict[str, Any] = {}
     history: dict[str, np.ndarray] = {}
     if solver == "cvxpy":
-        from fairpca.solvers.fpca.cvxpy import solve_fpca_cvxpy
-
         referee = solve_fpca_cvxpy(problem, backend=backend, form=form)
         P, lower, upper, n_iter, method = referee.P, referee.objective, referee.upper, referee.n_iter, "cvxpy"
         more["solver_status"] = referee.status
@@ -82,6 +84,7 @@ def solve_fpca(
             outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter))
             P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
             history = outcome.history
+    upper += problem.elimination_error
     rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol)
     if rounding == "fair" and _exceeds_level(problem, rounded.V):
         V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
@@ -89,9 +92,8 @@ def solve_fpca(
     gap = max(upper - lower, 0.0)
     scale = max(abs(upper), abs(lower), abs(float(np.vdot(problem.S, P))))
     relative = gap / scale if scale > 0 else gap
-    c = problem.mu * (problem.c1 + problem.c2)
     extra = describe(problem, P, rounded) | {
-        "kappa": c / problem.reduce().scale,
+        "kappa": problem.kappa,
         "relative_gap": relative,
         "method": method,
         **more,
@@ -103,7 +105,7 @@ def solve_fpca(
         lower,
         bound=upper,
         sense="max",
-        certificate="proof",
+        certificate="none" if np.isnan(upper) else "proof",
         n_iter=n_iter,
         seconds=perf_counter() - start,
         history=history,

@@ -1,1 +1,17 @@
 """MBF-PCA of Lee et al. (2022): largest variance under a bound on the MMD."""
+
+from fairpca.solvers.mbf._problem import MBFProblem, row_space
+from fairpca.solvers.mbf._subproblem import minimise
+from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
+from fairpca.solvers.mbf.solve import Comparison, MBFSettings, solve_mbf
+
+__all__ = [
+    "Comparison",
+    "MBFProblem",
+    "MBFSettings",
+    "REPMSOptions",
+    "minimise",
+    "row_space",
+    "solve_mbf",
+    "solve_repms",
+]

@@ -117,7 +117,7 @@ class MBFProblem:
         n_components: int,
         tau: float,
         tol: float = 1e-6,
-        max_iter: int = 20000,
+        max_iter: int = 50000,
         n_threads: int = 1,
         verbose: int = 0,
     ) -> None:

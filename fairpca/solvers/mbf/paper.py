@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pymanopt
 from pymanopt.manifolds import Stiefel
 
+from fairpca._options import Options
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.manifold.bfgs import RiemannianBFGS
 from fairpca.solvers.mbf._problem import MBFProblem
 
-__all__ = ["REPMSOptions", "solve_repms"]
+__all__ = ["REPMSOptions", "Variant", "solve_repms"]
+
+Variant = Literal["lee2022_code", "printed"]
 
 
 @dataclass(frozen=True)
-class REPMSOptions:
+class REPMSOptions(Options):
     """Choices of Algorithm 1; the defaults are those of the published code.
 
     Attributes
@@ -46,12 +50,12 @@ class REPMSOptions:
         K, and the cap on the steps of a subproblem (the cap is only in the code).
     """
 
-    start: str = "auxiliary"
+    start: Literal["auxiliary", "pca", "random"] = "auxiliary"
     rho_start: float = 1.0
-    objective: str = "normalised"
-    rho_limit: str = "stop"
-    distance: str = "frobenius"
-    keep: str = "last"
+    objective: Literal["normalised", "covariance"] = "normalised"
+    rho_limit: Literal["stop", "clamp"] = "stop"
+    distance: Literal["frobenius", "grassmann"] = "frobenius"
+    keep: Literal["last", "best"] = "last"
     rho_factor: float = 2.0
     rho_max: float = 1e10
     epsilon_start: float = 1e-1
@@ -61,12 +65,8 @@ class REPMSOptions:
     max_outer: int = 100
     max_inner: int = 300
 
-    def __post_init__(self) -> None:
-        check_choice("start", self.start, ("auxiliary", "pca", "random"))
-        check_choice("objective", self.objective, ("normalised", "covariance"))
-        check_choice("rho_limit", self.rho_limit, ("stop", "clamp"))
-        check_choice("distance", self.distance, ("frobenius", "grassmann"))
-        check_choice("keep", self.keep, ("last", "best"))
+    def check(self) -> None:
+        """Raise for values out of range."""
         for name in ("rho_start", "rho_max", "epsilon_start", "epsilon_min", "distance_min"):
             check_number(name, getattr(self, name), low=0, low_open=True)
         check_number("rho_factor", self.rho_factor, low=1, low_open=True)
@@ -75,15 +75,13 @@ class REPMSOptions:
         check_number("max_inner", self.max_inner, low=1, integer=True)
 
     @classmethod
-    def named(cls, variant: str, changes: dict[str, Any] | None = None) -> REPMSOptions:
-        """Return the choices of ``"code"`` or ``"printed"`` with some of them changed."""
-        check_choice("paper_variant", variant, ("code", "printed"))
-        options = cls() if variant == "code" else cls(start="pca", objective="covariance", rho_limit="clamp")
-        known = [f.name for f in fields(cls)]
-        for name in changes or {}:
-            if name not in known:
-                raise ValueError(f"paper_options has no entry {name!r}; choose from {', '.join(map(repr, known))}.")
-        return replace(options, **(changes or {}))
+    def named(cls, variant: Variant, changes: Mapping[str, Any] | REPMSOptions | None = None) -> REPMSOptions:
+        """Return the choices of a variant with some of them changed (all of them, where `changes` is complete)."""
+        check_choice("variant", variant, get_args(Variant))
+        if isinstance(changes, Mapping):
+            printed = cls(start="pca", objective="covariance", rho_limit="clamp")
+            return cls.of(asdict(cls() if variant == "lee2022_code" else printed) | dict(changes))
+        return cls.named(variant, {}) if changes is None else cls.of(changes)
 
 
 def _subproblem(

@@ -6,11 +6,11 @@ from time import perf_counter
 
 import numpy as np
 
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
 from fairpca.solvers.minmax._problem import certified_status
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
 __all__ = ["several_groups"]

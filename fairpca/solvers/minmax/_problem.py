@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fairpca._validation import check_choice, check_components
-from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.result import SolverResult, Status
 
 __all__ = ["Objective", "certified_status", "check_problem", "trivial_result"]
 

@@ -7,9 +7,9 @@ from time import perf_counter
 import numpy as np
 
 from fairpca._validation import check_number
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
 from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = ["solve_minmax", "solve_minmax_path"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, round_by_lp
 from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.result import SolverResult
 
 __all__ = ["solve_minmax_sdp"]
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
 from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
 from fairpca.solvers.minmax.sdp import Rounding
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = ["solve_minmax_weights"]
@@ -110,22 +110,32 @@ def solve_minmax_weights(
     logs = np.zeros(m)
     weights_seen, sums_seen, port_seen = (np.empty((n_iter, m)) for _ in range(3))
     average = _Average(p, d, n_iter)
-    for step in range(n_iter):
+    # The weights often settle or alternate, bit for bit; one more period then stands for all that would follow.
+    first_seen: dict[bytes, int] = {}
+    period = end = n_iter
+    step = 0
+    while step < end:
+        if pencil.is_dense and end == n_iter and (before := first_seen.setdefault(logs.tobytes(), step)) < step:
+            period, end = step - before, min(n_iter, 2 * step - before)
+        rounds = slice(step, None, period)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         if recentring is None:
             V = pencil.top(weights, d)[1]
         else:
             V = top_eigenpairs(recentring.stacked(np.tensordot(weights, moments, 1), weights), d)[1]
-        weights_seen[step] = weights
-        sums_seen[step] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
-        port_seen[step] = ones @ (V @ V.sum(axis=0))
-        average.add(V)
+        weights_seen[rounds] = weights
+        sums_seen[rounds] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
+        port_seen[rounds] = ones @ (V @ V.sum(axis=0))
+        average.add(V, len(weights_seen[rounds]))
+        if (n_iter - 1 - step) % period == 0:
+            last = V
         losses = references - sums_seen[step]
         if eta is None:
             eta = 4.0 / (losses.max() * n_iter**0.5) if losses.max() > 0 else 1.0
         logs = logs + eta * losses
         logs -= logs.max()
+        step += 1
 
     losses_seen = references - sums_seen
     average_losses = references - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
@@ -137,7 +147,7 @@ def solve_minmax_weights(
     else:
         port_average, port_last = references - port_seen.mean(axis=0), references - port_seen[-1]
         chosen = "average" if port_average.max() < port_last.max() else "last"
-    lam, U = average.spectrum() if chosen == "average" else (np.ones(d), V)
+    lam, U = average.spectrum() if chosen == "average" else (np.ones(d), last)
     leading = U[:, :d]
     if variant == "printed" and rounding == "lp":
         lam, U = _rounded(moments, references, d, U)
@@ -205,12 +215,12 @@ class _Average:
         self.bases: list[np.ndarray] | None = [] if d * n_iter < p else None
         self.total = None if self.bases is not None else np.zeros((p, p))
 
-    def add(self, V: np.ndarray) -> None:
+    def add(self, V: np.ndarray, times: int) -> None:
         if self.bases is not None:
-            self.bases.append(V)
+            self.bases.append(V * times**0.5)
         else:
-            self.total += V @ V.T
-        self.count += 1
+            self.total += times * (V @ V.T)
+        self.count += times
 
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
         if self.bases is None:

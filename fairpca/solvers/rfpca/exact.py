@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support, SupportPoint
 from fairpca.solvers.rfpca._certificate import Certificate, certify, equalised, search_interval
 from fairpca.solvers.rfpca._problem import check_problem, penalty_used

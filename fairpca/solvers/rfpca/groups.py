@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._problem import check_problem, penalty_used
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
 from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.rfpca._problem import check_problem, penalty_used
 from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
 

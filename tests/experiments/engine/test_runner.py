@@ -482,21 +482,6 @@ def test_missing_results_say_how_to_make_them(tmp_path):
         load_results("toy/table", tmp_path)
 
 
-def test_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
-    from fairpca.experiments.engine import results as _results
-
-    path = tmp_path / "table.csv"
-    _results.write_atomically(path, b"old")
-
-    def fail(*arguments):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(_results.os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        _results.write_atomically(path, b"new")
-    assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
-
-
 def test_names_include_what_is_registered():
     assert "toy/table" in names()
 

@@ -1,5 +1,7 @@
 """FPCA: the splitting against Clarabel and SCS, the certificate, closed forms, branches, rounding, messages."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,14 +9,19 @@ from hypothesis import strategies as st
 
 from fairpca import FPCA, GroupMoments
 from fairpca.linalg import subspace_distance
+from fairpca.solvers.fpca import (
+    FPCAProblem,
+    clarabel_memory_gigabytes,
+    fpca_problem,
+    solve_fpca,
+    solve_fpca_cvxpy,
+    solve_mean_only,
+    solve_splitting,
+    upper_bound,
+)
 from fairpca.solvers.fpca._rounding import round_to_subspace
-from fairpca.solvers.fpca.cvxpy import clarabel_memory_gigabytes, solve_fpca_cvxpy
-from fairpca.solvers.fpca.mean import solve_mean_only
-from fairpca.solvers.fpca.problem import FPCAProblem, fpca_problem
-from fairpca.solvers.fpca.solve import solve_fpca
-from fairpca.solvers.fpca.splitting import solve_splitting, upper_bound
 
-VARIANTS = ("paper", "lee2022_code", "vu2022_code")
+VARIANTS = ("printed", "lee2022_code", "vu2022_code")
 EACH_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 
@@ -219,7 +226,7 @@ def test_mean_only_rotates_inside_a_tied_eigenspace():
 def test_mean_only_against_clarabel():
     for seed, level in ((1, 0.01), (2, 0.05), (3, 0.3)):
         S, f, Q = moments_of(seed, 7)
-        problem = fpca_problem(S, f, Q, 3, delta=np.sqrt(level), constraints="mean", variant="paper")
+        problem = fpca_problem(S, f, Q, 3, delta=np.sqrt(level), constraints="mean", variant="printed")
         result = solve_fpca(problem)
         assert result.extra["method"] == "mean only" and result.status == "optimal"
         assert result.objective == pytest.approx(solve_fpca_cvxpy(problem, form="printed").value, rel=1e-6)
@@ -299,7 +306,7 @@ def test_one_dimension_less_than_the_features(variant):
     result = solve_fpca(problem)
     assert result.status == "optimal"
     assert subspace_distance(result.V, np.linalg.svd(f[None])[2][1:].T) < 1e-6
-    if variant != "paper":
+    if variant != "printed":
         assert result.extra["method"] == "only feasible point"
 
 
@@ -403,13 +410,14 @@ def rows():
 @EACH_VARIANT
 def test_estimator_solves_the_published_problem(rows, variant):
     X, z = rows
-    model = FPCA(3, variant=variant, mu=0.02).fit(X, sensitive_features=z)
+    mu = 5.0 if variant == "printed" else 0.02
+    model = FPCA(3, variant=variant, mu=mu).fit(X, sensitive_features=z)
     A = X - X.mean(0)
-    if variant != "paper":
+    if variant != "printed":
         A = A / A.std(0)
-    S = A.T @ A / (1 if variant == "paper" else len(A) * np.linalg.norm(A))
+    S = A.T @ A / (1 if variant == "printed" else len(A) * np.linalg.norm(A))
     f, Q = A[z].mean(0) - A[~z].mean(0), np.cov(A[z].T, bias=True) - np.cov(A[~z].T, bias=True)
-    expected = solve_fpca(fpca_problem(S, f, Q, 3, mu=0.02, variant=variant, data_norm=np.linalg.norm(A)))
+    expected = solve_fpca(fpca_problem(S, f, Q, 3, mu=mu, variant=variant, data_norm=np.linalg.norm(A)))
     assert model.result_.objective == pytest.approx(expected.objective, rel=1e-9)
     assert subspace_distance(model.components_.T, expected.V) < 1e-6
     Z = model.transform(X)
@@ -417,7 +425,7 @@ def test_estimator_solves_the_published_problem(rows, variant):
     np.testing.assert_allclose(Z, A @ model.components_.T, atol=1e-10)
     np.testing.assert_allclose(
         model.inverse_transform(Z),
-        X.mean(0) + (A @ model.components_.T @ model.components_) * (X.std(0) if variant != "paper" else 1),
+        X.mean(0) + (A @ model.components_.T @ model.components_) * (X.std(0) if variant != "printed" else 1),
         atol=1e-9,
     )
 
@@ -428,8 +436,8 @@ def test_estimator_standardises_only_where_asked(rows):
     again = FPCA(2, variant="lee2022_code").fit(X, sensitive_features=z)
     assert subspace_distance(model.components_.T, again.components_.T) < 1e-6
     np.testing.assert_allclose(model.scale_, 100 * X.std(0))
-    assert np.all(FPCA(2).fit(X, sensitive_features=z).scale_ == 1)
-    standardised = FPCA(2, variant="lee2022_code", standardise=False).fit(
+    assert not hasattr(FPCA(2).fit(X, sensitive_features=z), "scale_")
+    standardised = FPCA(2, variant="lee2022_code", options={"standardise": False}).fit(
         (X - X.mean(0)) / X.std(0), sensitive_features=z
     )
     assert subspace_distance(standardised.components_.T, again.components_.T) < 1e-6
@@ -438,7 +446,7 @@ def test_estimator_standardises_only_where_asked(rows):
 def test_estimator_with_one_group_is_pca_of_the_standardised_data(rows):
     X, z = rows
     with pytest.warns(UserWarning, match="single group"):
-        model = FPCA(2, standardise=True).fit(X, sensitive_features=np.zeros(len(X)))
+        model = FPCA(2, options={"standardise": True}).fit(X, sensitive_features=np.zeros(len(X)))
     U = np.linalg.svd((X - X.mean(0)) / X.std(0))[2][:2].T
     assert subspace_distance(model.components_.T, U) < 1e-9
     np.testing.assert_allclose(model.transform(X).mean(0), 0, atol=1e-12)
@@ -452,8 +460,10 @@ def test_centring_is_a_choice(rows):
         subspace_distance(centred.components_.T, FPCA(2, constraints="mean").fit(X, sensitive_features=z).components_.T)
         < 1e-9
     )
-    raw = FPCA(2, constraints="mean", center=False, scale="mean").problem(GroupMoments.from_data(shifted, z))
-    np.testing.assert_allclose(raw.S, shifted.T @ shifted / len(X))
+    raw = FPCA(2, constraints="mean", centering="none", options={"scale": "mean"})
+    np.testing.assert_allclose(raw.problem(GroupMoments.from_data(shifted, z)).S, shifted.T @ shifted / len(X))
+    raw.fit(shifted, sensitive_features=z)
+    np.testing.assert_allclose(raw.transform(shifted), shifted @ raw.components_.T)
 
 
 def test_scales(rows):
@@ -461,7 +471,7 @@ def test_scales(rows):
     moments = GroupMoments.from_data(X, z)
     A = X - X.mean(0)
     for scale, factor in (("sum", 1), ("mean", 1 / len(X)), ("norm", 1 / (len(X) * np.linalg.norm(A)))):
-        np.testing.assert_allclose(FPCA(scale=scale).problem(moments).S, factor * A.T @ A)
+        np.testing.assert_allclose(FPCA(options={"scale": scale}).problem(moments).S, factor * A.T @ A)
 
 
 def test_constant_columns_get_no_weight(rows):
@@ -490,23 +500,133 @@ def test_the_whole_space_is_explained(rows):
     [
         ({"delta": -1}, ValueError, "delta=-1 is out of range"),
         ({"mu": float("nan")}, ValueError, "mu=nan is out of range"),
+        ({"mu": "strong"}, ValueError, "mu='strong' is not known; choose one of 'auto'"),
+        ({"mu": 1e200}, ValueError, r"mu=1e\+200 makes the covariance penalty 7e\+197 times as heavy"),
         ({"tol": 0}, ValueError, "tol=0 is out of range"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),
-        ({"variant": "olfat"}, ValueError, "choose one of 'paper', 'lee2022_code', 'vu2022_code'"),
+        ({"variant": "olfat"}, ValueError, "choose one of 'printed', 'lee2022_code', 'vu2022_code'"),
         ({"constraints": "cov"}, ValueError, "choose one of 'both', 'mean'"),
         ({"solver": "mosek"}, ValueError, "choose one of 'splitting', 'cvxpy'"),
-        ({"scale": "n"}, ValueError, "choose one of 'sum', 'mean', 'norm'"),
-        ({"shift": "big"}, ValueError, "choose one of 'norm', 'extremes', 'padded', 'tight'"),
-        ({"trace": "le"}, ValueError, "choose one of 'at_most', 'equal'"),
-        ({"rounding": "up"}, ValueError, "choose one of 'plain', 'fair'"),
-        ({"backend": "mosek"}, ValueError, "choose one of 'clarabel', 'scs'"),
-        ({"form": "dual"}, ValueError, "choose one of 'printed', 'rotated'"),
+        ({"options": {"scale": "n"}}, ValueError, "choose one of 'sum', 'mean', 'norm'"),
+        ({"options": {"shift": "big"}}, ValueError, "choose one of 'norm', 'extremes', 'padded', 'tight'"),
+        ({"options": {"trace": "le"}}, ValueError, "choose one of 'at_most', 'equal'"),
+        ({"options": {"rounding": "up"}}, ValueError, "choose one of 'plain', 'fair'"),
+        ({"options": {"backend": "mosek"}}, ValueError, "choose one of 'clarabel', 'scs'"),
+        ({"options": {"form": "dual"}}, ValueError, "choose one of 'printed', 'rotated'"),
     ],
 )
 def test_bad_parameters_are_explained(rows, parameters, error, message):
     X, z = rows
     with pytest.raises(error, match=message):
         FPCA(**parameters).fit(X, sensitive_features=z)
+
+
+@EACH_VARIANT
+def test_the_default_weight_acts_whatever_the_scale(rows, variant):
+    X, z = rows
+    d = 1 if variant == "printed" else 3
+    without = FPCA(d, variant=variant, constraints="mean").fit(X, sensitive_features=z).result_.extra
+    for scale in ("sum", "mean", "norm"):
+        model = FPCA(d, variant=variant, options={"scale": scale}).fit(X, sensitive_features=z)
+        assert model.result_.extra["kappa"] == pytest.approx(1.0)
+        measure = "spread" if variant == "lee2022_code" else "covariance_gap"
+        assert model.result_.extra[measure] < 0.5 * without[measure]
+    again = FPCA(d, variant=variant, options={"scale": "norm"})
+    again.fit(np.vstack((X, X)), sensitive_features=np.tile(z, 2))
+    assert subspace_distance(again.components_.T, model.components_.T) < 1e-4
+
+
+def test_a_weight_that_does_nothing_is_announced(rows):
+    X, z = rows
+    with pytest.warns(UserWarning, match=r"hardly acts: mu=0.01 means kappa=.*mu=\"auto\" takes"):
+        weak = FPCA(3, mu=0.01).fit(X, sensitive_features=z)
+    assert weak.result_.extra["kappa"] < 1e-2
+    means = FPCA(3, constraints="mean").fit(X, sensitive_features=z)
+    assert subspace_distance(weak.components_.T, means.components_.T) < 0.02
+    assert fpca_problem(np.eye(3), np.ones(3), np.zeros((3, 3)), 1).mu == 0.0  # nothing to penalise
+
+
+def test_equal_rows_twice_change_what_a_fixed_weight_means(rows):
+    # As published: with "norm" the weight counts with the root of n, with "sum" against n, with "mean" neither.
+    X, z = rows
+    for scale, factor in (("norm", np.sqrt(2)), ("sum", 0.5), ("mean", 1.0)):
+        model = FPCA(3, mu=5.0, variant="lee2022_code", options={"scale": scale})
+        once = model.problem(GroupMoments.from_data(X, z)).kappa
+        twice = model.problem(GroupMoments.from_data(np.vstack((X, X)), np.tile(z, 2))).kappa
+        assert twice / once == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("factor", [1e-130, 1e-13, 1e13, 1e140])
+@pytest.mark.parametrize("constraints", ["both", "mean"])
+def test_units_do_not_matter(rows, factor, constraints):
+    X, z = rows
+    reference = FPCA(3, constraints=constraints).fit(X, sensitive_features=z)
+    model = FPCA(3, constraints=constraints).fit(X * factor, sensitive_features=z)
+    assert subspace_distance(model.components_.T, reference.components_.T) < 1e-5
+    assert np.linalg.norm(model.components_ @ (X[z].mean(0) - X[~z].mean(0))) < 1e-9
+
+
+def test_means_that_differ_by_rounding_are_equal():
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    both = np.vstack((X, X[::-1])) + 1e8
+    model = FPCA(4, constraints="mean").fit(both, sensitive_features=np.repeat([0, 1], 40))
+    assert not model.result_.extra["problem"].constrains_mean
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_huge_tolerance_is_none(rows, variant):
+    X, z = rows
+    free = FPCA(3, variant=variant, delta=1e308).fit(X, sensitive_features=z)
+    wide = FPCA(3, variant=variant, delta=1e9).fit(X, sensitive_features=z)
+    assert subspace_distance(free.components_.T, wide.components_.T) < 1e-9
+    assert np.isfinite(free.result_.bound)
+
+
+def test_an_outlier_leaves_finite_numbers():
+    X = np.random.default_rng(0).standard_normal((60, 4)) * [3, 2, 1, 1]
+    z = np.arange(60) % 2 == 1
+    X[z, 0] += 1
+    X[3, 1] = 1e10
+    model = FPCA(2, mu=0.01, options={"scale": "norm"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, sensitive_features=z)
+    assert np.all(np.isfinite(model.components_)) and np.isfinite(model.result_.objective)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_trace_is_met_however_tight_the_mean_constraint(seed):
+    S, f, Q = moments_of(seed, 6)
+    for d in (2, 5):
+        problem = fpca_problem(S, f, Q, d, delta=1e-8 * np.linalg.norm(f), mu=0.05, variant="lee2022_code")
+        P = solve_fpca(problem, max_iter=200).extra["P"]
+        assert abs(np.trace(P) - d) < 1e-12
+
+
+def test_bound_covers_what_elimination_leaves_out():
+    # A level so small that f is eliminated, and most of the variance lies along f.
+    f = np.array([1.0, 1.0, 1.0]) * 1e3
+    F = np.outer(f, f) / (f @ f)
+    S = 1e4 * F + np.diag([1.0, 2.0, 3.0]) + 5.0 * (np.outer(f, [1, -1, 0]) + np.outer([1, -1, 0], f)) / 1e3
+    problem = fpca_problem(S, f, np.diag([1.0, -1.0, 0.5]), 2, delta=5e-10, mu=0.1, variant="lee2022_code")
+    assert problem.eliminates_mean and problem.mean_level > 0
+    result = solve_fpca(problem)
+    assert result.extra["method"] == "only feasible point"
+    # Turn V as far towards f as the level allows.
+    fh = f / np.linalg.norm(f)
+    N = np.linalg.svd(f[None])[2][1:].T
+    lean = N @ np.linalg.svd((fh @ S @ N)[None])[2][0]
+    r = np.sqrt(problem.mean_bound)
+    other = np.linalg.svd(np.column_stack((lean, fh)).T)[2][2]
+    best = -np.inf
+    for sign in (1, -1):
+        tilted = np.cos(r) * lean + sign * np.sin(r) * fh
+        P = np.outer(tilted, tilted) + np.outer(other, other)
+        assert problem.mean_violation(P) <= 1e-12 * problem.mean_level
+        best = max(best, problem.objective(P))
+    assert best > result.objective
+    assert result.bound >= best
 
 
 def test_bad_matrices_are_explained():
@@ -536,8 +656,8 @@ def test_max_iter_reaches_the_user(rows):
 def test_relabelling_the_groups_changes_nothing(rows):
     X, z = rows
     for variant in VARIANTS:
-        a = FPCA(3, variant=variant, mu=0.03).fit(X, sensitive_features=z)
-        b = FPCA(3, variant=variant, mu=0.03).fit(X, sensitive_features=~z)
+        a = FPCA(3, variant=variant).fit(X, sensitive_features=z)
+        b = FPCA(3, variant=variant).fit(X, sensitive_features=~z)
         assert subspace_distance(a.components_.T, b.components_.T) < 1e-5
         assert a.result_.objective == pytest.approx(b.result_.objective, rel=2e-7)
 

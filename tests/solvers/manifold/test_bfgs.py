@@ -9,8 +9,8 @@ from pymanopt.manifolds import Euclidean, FixedRankEmbedded, Grassmann, Product,
 from pymanopt.optimizers import ConjugateGradient, TrustRegions
 from pymanopt.optimizers.optimizer import Optimizer
 
+from fairpca.solvers.manifold import RiemannianBFGS
 from fairpca.solvers.manifold._weak_wolfe import weak_wolfe
-from fairpca.solvers.manifold.bfgs import RiemannianBFGS
 
 
 def counted(manifold, cost, gradient, hessian=None, preconditioner=None):

@@ -1,7 +1,8 @@
-"""MBF-PCA: feasibility and optimality against brute force and the paper's schedule, bad input, interruption."""
+"""MBF-PCA: feasibility and optimality against brute force and Algorithm 1, bad input, interruption."""
 
 import pickle
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,15 +17,20 @@ from fairpca.bench.mbf import naive_repms
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
+from fairpca.solvers.mbf import (
+    Comparison,
+    MBFProblem,
+    MBFSettings,
+    REPMSOptions,
+    minimise,
+    row_space,
+    solve_mbf,
+)
 from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._preconditioner import GaussNewton
-from fairpca.solvers.mbf._problem import Budget, MBFProblem, row_space
-from fairpca.solvers.mbf._subproblem import minimise
+from fairpca.solvers.mbf._problem import Budget
 from fairpca.solvers.mbf.continuation import append_direction, escape_point
-from fairpca.solvers.mbf.paper import REPMSOptions
-from fairpca.solvers.mbf.solve import Comparison, MBFSettings, solve_mbf
-from fairpca.solvers.mmd.approx import FourierRows
-from fairpca.solvers.mmd.kernel import WeightedRows, contrast_weights
+from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
 
 def two_groups(n=240, p=6, seed=0, shift=1.0):
@@ -84,6 +90,98 @@ def test_no_constraint_is_pca():
     model = MBFPCA(2, tau=10.0).fit(X, sensitive_features=codes)
     _, V = top_eigenpairs(np.cov(X.T), 2)
     assert subspace_distance(model.components_.T, V) < 1e-5
+
+
+def test_feasible_pca_is_optimal_and_nothing_is_searched():
+    X, codes = two_groups()
+    _, V = top_eigenpairs(np.cov(X.T), 2)
+    free = MBFPCA(2, tau=10.0).fit(X, sensitive_features=codes)
+    model = MBFPCA(2, tau=free.mmd2_ * (1 + 1e-9)).fit(X, sensitive_features=codes)
+    for result in (free.result_, model.result_):
+        assert result.status == "optimal" and result.certificate == "proof" and result.sense == "max"
+        assert result.gap <= 1e-12 * result.objective
+        assert result.n_iter == 0 and result.extra["n_evaluations"] == 0
+    assert subspace_distance(model.components_.T, V) < 1e-9
+    less = MBFPCA(2, tau=free.mmd2_ * 0.999).fit(X, sensitive_features=codes).result_
+    assert less.status == "converged" and less.n_iter > 0
+    assert less.bound == pytest.approx(free.result_.objective) and less.objective < less.bound
+
+
+def test_algorithm_1_is_not_told_that_pca_is_feasible():
+    X, codes = two_groups()
+    model = MBFPCA(2, tau=10.0, solver="repms", random_state=0).fit(X, sensitive_features=codes)
+    assert model.result_.status == "converged" and model.result_.n_iter > 0
+
+
+def test_directions_without_variance_are_feasible():
+    X, codes = two_groups(60, 3)
+    flat = np.column_stack((X, np.ones((60, 2)) * X[:, :1]))  # rank 3 in five columns
+    narrow = {"tau": 1e-9, "bandwidth": 0.01}  # no two rows are alike at this width
+    with pytest.warns(UserWarning, match=r"nothing but 2 directions without variance.*rank 3 in 5 columns"):
+        model = MBFPCA(2, **narrow).fit(flat, sensitive_features=codes)
+    assert model.result_.status == "converged" and model.mmd2_ <= 1e-12
+    np.testing.assert_allclose(model.explained_variance_, 0, atol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="no subspace"):  # two directions: not enough for three components
+        assert MBFPCA(3, **narrow).fit(flat, sensitive_features=codes).result_.status == "infeasible"
+
+
+@pytest.mark.parametrize("factor", [2.0**-430, 2.0**-40, 2.0**40, 2.0**460])
+def test_units_do_not_matter(factor):
+    X, codes = two_groups()
+    reference = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MBFPCA(2, tau=0.02).fit(X * factor, sensitive_features=codes)
+    np.testing.assert_allclose(model.components_, reference.components_, atol=1e-9)
+    assert model.bandwidth_ == pytest.approx(reference.bandwidth_ * factor)
+    assert model.result_.objective == pytest.approx(reference.result_.objective * factor**2)
+    assert model.result_.extra["sigma"] == model.bandwidth_
+
+
+def test_bandwidths_out_of_proportion_are_explained():
+    X, codes = two_groups()
+    for bandwidth in (1e-300, 1e-40, 1e40, 1e300):
+        with pytest.raises(ValueError, match=r"out of proportion to the data: row \d+ lies .* from the mean"):
+            MBFPCA(2, bandwidth=bandwidth).fit(X, sensitive_features=codes)
+    X[7, 1] = 1e100
+    with pytest.raises(ValueError, match=r"row 7 lies 9.96e\+99 from the mean\. Remove rows that are errors"):
+        MBFPCA(2).fit(X, sensitive_features=codes)
+    X[7, 1] = 1e25
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*directions without variance", UserWarning)  # beside this row there is none
+        assert MBFPCA(2, tau=0.05).fit(X, sensitive_features=codes).mmd2_ <= 0.05
+
+
+def test_approximations_are_not_slower_than_the_exact_kernel():
+    X, codes = two_groups(60, 4)
+    exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    for kind in ("fourier", "subsample"):
+        model = MBFPCA(2, tau=0.02, random_state=0, options={"approximation": kind}).fit(X, sensitive_features=codes)
+        np.testing.assert_array_equal(model.components_, exact.components_)
+    settings = MBFSettings(approximation="fourier")
+    assert settings.approximation_for(25_600) is None and settings.approximation_for(25_601) == ("fourier", 256)
+    settings = MBFSettings(approximation="subsample", approximation_size=100)
+    assert settings.approximation_for(100) is None and settings.approximation_for(101) == ("subsample", 100)
+
+
+def test_known_covariance_is_not_taken_again():
+    X, codes = two_groups()
+    X = X - X.mean(axis=0)
+    terms = [Comparison(np.arange(len(X)), codes)]
+    plain = solve_mbf(X, terms, 2, 0.02, 2.0)
+    given = solve_mbf(X, terms, 2, 0.02, 2.0, covariance=X.T @ X / len(X))
+    assert subspace_distance(plain.V, given.V) < 1e-6
+    # and it is the given one that counts
+    tilted = solve_mbf(X, terms, 2, 10.0, 2.0, covariance=np.diag([1.0, 1.0, 1.0, 1.0, 9.0, 9.0]))
+    assert subspace_distance(tilted.V, np.eye(6)[:, 4:]) < 1e-9
+
+
+def test_duplicated_rows_lower_the_median_distance_a_little():
+    X, codes = two_groups(100, 4)
+    once = MBFPCA(2, tau=0.05).fit(X, sensitive_features=codes).bandwidth_
+    twice = MBFPCA(2, tau=0.05).fit(np.vstack((X, X)), sensitive_features=np.tile(codes, 2)).bandwidth_
+    assert 0.98 * once < twice < once
 
 
 @pytest.mark.parametrize("rule", ["code", "median", 1.7])
@@ -158,7 +256,7 @@ def test_equal_opportunity_and_equalised_odds():
     eop = MBFPCA(2, tau=0.05, fairness="eop").fit(X, y, sensitive_features=codes)
     rows = y == "yes"
     assert mmd_squared(eop.transform(X)[rows], codes[rows], eop.bandwidth_) == pytest.approx(eop.mmd2_, abs=1e-13)
-    other = MBFPCA(2, tau=0.05, fairness="eop", positive_label="no").fit(X, y, sensitive_features=codes)
+    other = MBFPCA(2, tau=0.05, fairness="eop", options={"positive_label": "no"}).fit(X, y, sensitive_features=codes)
     assert mmd_squared(other.transform(X)[~rows], codes[~rows], eop.bandwidth_) == pytest.approx(other.mmd2_, abs=1e-13)
     eod = MBFPCA(2, tau=0.08, fairness="eod").fit(X, y, sensitive_features=codes)
     parts = [mmd_squared(eod.transform(X)[y == c], codes[y == c], eod.bandwidth_) for c in ("no", "yes")]
@@ -188,10 +286,12 @@ def test_three_groups_sum_over_pairs():
 
 
 @pytest.mark.parametrize("kind", ["subsample", "fourier"])
-def test_approximations_are_verified_with_the_exact_kernel(kind):
+def test_approximations_are_verified_with_the_exact_kernel(kind, monkeypatch):
+    monkeypatch.setattr(mbf_module, "_FOURIER_PAYS", 1)
     X, codes = two_groups(600, 6)
     exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
-    model = MBFPCA(2, tau=0.02, approximation=kind, approximation_size=256, bandwidth=exact.bandwidth_)
+    model = MBFPCA(2, tau=0.02, bandwidth=exact.bandwidth_, random_state=0)
+    model.set_params(options={"approximation": kind, "approximation_size": 256})
     model.fit(X, sensitive_features=codes)
     assert model.result_.status == "converged"
     assert model.mmd2_ == pytest.approx(mmd_squared(model.transform(X), codes, model.bandwidth_), abs=1e-13)
@@ -224,7 +324,7 @@ def test_bad_input_is_explained():
     with pytest.raises(ValueError, match="name the positive one"):
         fit(np.arange(60) % 3, fairness="eop")
     with pytest.raises(ValueError, match="is not a class of y"):
-        fit(np.arange(60) % 3, fairness="eop", positive_label="x")
+        fit(np.arange(60) % 3, fairness="eop", options={"positive_label": "x"})
     with pytest.raises(ValueError, match="y has 59 rows"):
         fit(y[:-1], fairness="eod")
     with pytest.raises(ValueError, match="without missing values"):
@@ -236,17 +336,23 @@ def test_bad_input_is_explained():
     for name, value in {
         "fairness": "parity",
         "bandwidth": "wide",
-        "schedule": "fast",
-        "paper_variant": "draft",
-        "approximation": "nystrom",
+        "solver": "fast",
+        "variant": "draft",
     }.items():
         with pytest.raises(ValueError, match=f"{name}='{value}' is not known"):
             fit(**{name: value})
-    with pytest.raises(ValueError, match="paper_options has no entry 'rho'"):
-        fit(schedule="paper", paper_options={"rho": 1.0})
-    with pytest.raises(ValueError, match="rho_limit='go' is not known"):
-        fit(schedule="paper", paper_options={"rho_limit": "go"})
-    for name in ("n_starts", "max_iter", "tol", "bandwidth"):
+    for options, error, message in (
+        ({"repms": {"rho": 1.0}}, ValueError, "options has no 'rho'; REPMSOptions knows start, rho_start"),
+        ({"repms": {"rho_limit": "go"}}, ValueError, "rho_limit='go' is not known"),
+        ({"repms": {"rho_factor": 1}}, ValueError, "rho_factor=1 is out of range"),
+        ({"repms": 1}, TypeError, "of type int; give a mapping"),
+        ({"approximation": "nystrom"}, ValueError, "approximation='nystrom' is not known"),
+        ({"max_iter": 0}, ValueError, "max_iter=0"),
+        ({"tol": 0}, ValueError, "tol=0"),
+    ):
+        with pytest.raises(error, match=message):
+            fit(options=options)
+    for name in ("n_starts", "bandwidth"):
         with pytest.raises(ValueError, match=name):
             fit(**{name: 0})
 
@@ -259,7 +365,7 @@ def test_one_group_one_sample_and_little_memory_warn():
     with pytest.warns(UserWarning, match=r"group\(s\) \['lonely'\] have one sample"):
         MBFPCA(2, tau=0.5).fit(X, sensitive_features=["lonely"] + ["others"] * 59)
     with pytest.warns(UserWarning, match=r"takes about 0 MB for 60 rows, more than memory_limit"):
-        MBFPCA(2, tau=0.05, memory_limit=1000).fit(X, sensitive_features=codes)
+        MBFPCA(2, tau=0.05, options={"memory_limit": 1000}).fit(X, sensitive_features=codes)
 
 
 # -------------------------------------------------------------------------------- interruption, budget, progress
@@ -281,36 +387,61 @@ def test_interruption_returns_the_best_feasible_iterate(monkeypatch):
     limit = 3 * complete.result_.extra["n_evaluations"] // 2
     with pytest.warns(ConvergenceWarning, match="interrupted; the best iterate so far"):
         model = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
-    assert model.result_.extra["interrupted"]
-    assert model.result_.status == "max_iter"
+    assert model.result_.status == "interrupted"
     assert mmd_squared(model.transform(X), codes, model.bandwidth_) <= 0.02
     calls["n"], limit = 0, 3
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        assert MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes).result_.status == "infeasible"
+    with pytest.warns(ConvergenceWarning, match="interrupted.* > tau=0.02"):
+        assert MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes).result_.status == "interrupted"
     calls["n"], limit = 0, 0
     with pytest.raises(KeyboardInterrupt):
         MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
 
 
+def test_interruption_while_an_approximation_is_tightened(monkeypatch):
+    """Even when the answer is that of an earlier round, the search as a whole was interrupted."""
+    X, codes = two_groups()
+    original, rounds = mbf_module._search, []
+
+    def search(problem, settings, total, start):
+        outcome = original(problem, settings, total, start)
+        rounds.append(outcome)
+        return outcome if len(rounds) == 1 else replace(outcome, V=rounds[0].V, interrupted=True)
+
+    monkeypatch.setattr(mbf_module, "_search", search)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = MBFPCA(2, tau=1e-3, random_state=0, options={"approximation": "subsample", "approximation_size": 20})
+        model.fit(X, sensitive_features=codes)
+    assert len(rounds) == 2 and model.result_.status == "interrupted"
+
+
 def test_budget_and_progress(capsys):
     X, codes = two_groups()
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
-        model = MBFPCA(2, tau=0.02, max_iter=3).fit(X, sensitive_features=codes)
+        model = MBFPCA(2, tau=0.02, options={"max_iter": 3}).fit(X, sensitive_features=codes)
     assert model.result_.n_iter == 3
     assert (model.mmd2_ <= 0.02) == (model.result_.status == "max_iter")
     assert capsys.readouterr().out == ""
-    model = MBFPCA(2, tau=0.02, verbose=1).fit(X, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.02, options={"verbose": 1}).fit(X, sensitive_features=codes)
     printed = capsys.readouterr().out
-    assert printed.count("[MBFPCA]") == len(model.result_.history["rho"])
-    assert "best feasible" in printed
+    assert printed.count("best feasible") == len(model.result_.history["rho"])
+    assert printed.count("exact kernel on all rows: MMD²") == 2  # PCA's, and that of the answer
+    assert printed.startswith("[MBFPCA] median distance of 240 rows")
+    assert "240 different rows, rank 6" in printed
 
 
-# ------------------------------------------------------------------------------------------- the paper's schedule
+def test_a_budget_that_ends_before_the_first_whole_subspace():
+    X = np.random.default_rng(0).standard_normal((8, 4))
+    with pytest.warns(ConvergenceWarning, match="max_iter=50"):
+        model = MBFPCA(3, tau=1e-6, options={"max_iter": 50}).fit(X, sensitive_features=np.arange(8) % 2)
+    assert model.result_.status == "infeasible" and model.components_.shape == (3, 4)
 
 
-def test_paper_schedule_matches_continuation_at_its_own_tolerance():
+# ------------------------------------------------------------------------------------------- Algorithm 1
+
+
+def test_algorithm_1_matches_continuation_at_its_own_tolerance():
     X, codes = two_groups(300, 8, seed=5)
-    paper = MBFPCA(3, tau=0.015, schedule="paper", paper_options={"start": "pca"}).fit(X, sensitive_features=codes)
+    paper = MBFPCA(3, tau=0.015, solver="repms", options={"repms": {"start": "pca"}}).fit(X, sensitive_features=codes)
     assert paper.result_.status == "converged"
     matched = MBFPCA(3, tau=paper.mmd2_ * 1.0001, n_starts=3).fit(X, sensitive_features=codes)
     assert matched.result_.objective >= (1 - 2e-3) * paper.result_.objective
@@ -318,14 +449,14 @@ def test_paper_schedule_matches_continuation_at_its_own_tolerance():
     assert np.all(np.isin(np.round(rho[1:] / rho[:-1], 6), (1.0, 2.0)))
 
 
-@pytest.mark.parametrize("variant", ["code", "printed"])
+@pytest.mark.parametrize("variant", ["lee2022_code", "printed"])
 def test_paper_variants_end_feasibly_and_say_when_not(variant):
     X, codes = two_groups(200, 5)
-    options = {"schedule": "paper", "paper_variant": variant, "bandwidth": 2.0}
+    options = {"solver": "repms", "variant": variant, "bandwidth": 2.0, "random_state": 0}
     model = MBFPCA(2, tau=0.03, **options).fit(X, sensitive_features=codes)
     assert model.mmd2_ <= 0.03
     with pytest.warns(ConvergenceWarning, match="Algorithm 1 ended at an iterate that violates"):
-        bad = MBFPCA(4, tau=1e-7, **options, paper_options={"max_outer": 12}).fit(X, sensitive_features=codes)
+        bad = MBFPCA(4, tau=1e-7, **options, options={"repms": {"max_outer": 12}}).fit(X, sensitive_features=codes)
     assert bad.result_.status == "infeasible"
     assert bad.mmd2_ > 1e-7
 
@@ -333,31 +464,35 @@ def test_paper_variants_end_feasibly_and_say_when_not(variant):
 @pytest.mark.parametrize(
     "name, variance, mmd2", [("german", 36.9829, 6.466e-4), ("adult", 21.2951, 5.1105e-4)], ids=["german", "adult"]
 )
-def test_paper_schedule_lands_on_the_published_optimum(name, variance, mmd2):
+def test_algorithm_1_lands_on_the_published_optimum(name, variance, mmd2):
     # The authors' stored solution of split 0 with d = 10 and tau = 1e-3.
     train = load(name, split=0)[0]
-    model = MBFPCA(10, schedule="paper", paper_options={"start": "pca"})
+    model = MBFPCA(10, solver="repms", options={"repms": {"start": "pca"}})
     model.fit(train.X, sensitive_features=train.sensitive_features)
     assert 100 * model.result_.extra["variance_ratio"] == pytest.approx(variance, abs=2e-3)
     assert model.mmd2_ == pytest.approx(mmd2, rel=2e-3)
 
 
-def test_naive_schedule_of_the_benchmark_is_the_paper_schedule():
+def test_naive_solver_of_the_benchmark_is_algorithm_1():
     X, codes = two_groups(150, 6)
     split = SimpleNamespace(X=X, sensitive_features=codes)
-    model = MBFPCA(2, tau=0.03, schedule="paper", paper_options={"start": "pca"}).fit(X, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.03, solver="repms", options={"repms": {"start": "pca"}}).fit(X, sensitive_features=codes)
     variance, seconds, evaluations = naive_repms(split, 2, 0.03, model.bandwidth_)
     assert variance == pytest.approx(100 * model.result_.extra["variance_ratio"], rel=1e-4)
     assert seconds > 0
     assert evaluations > 10
 
 
-def test_paper_options():
+def test_choices_of_algorithm_1():
     assert REPMSOptions.named("printed").rho_limit == "clamp"
-    assert REPMSOptions.named("code").start == "auxiliary"
+    assert REPMSOptions.named("lee2022_code").start == "auxiliary"
     X, codes = two_groups(200, 5)
-    last = MBFPCA(2, tau=0.03, schedule="paper").fit(X, sensitive_features=codes)
-    best = MBFPCA(2, tau=0.03, schedule="paper", paper_options={"keep": "best"}).fit(X, sensitive_features=codes)
+    complete = REPMSOptions(keep="best")
+    assert REPMSOptions.named("printed", complete) is complete
+    last = MBFPCA(2, tau=0.03, solver="repms", random_state=0)
+    best = MBFPCA(2, tau=0.03, solver="repms", random_state=0, options={"repms": complete})
+    for model in (last, best):
+        model.fit(X, sensitive_features=codes)
     assert best.result_.objective >= last.result_.objective - 1e-12
 
 

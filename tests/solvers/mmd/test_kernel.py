@@ -11,17 +11,20 @@ from hypothesis import strategies as st
 from numba import njit
 
 from fairpca.bench.mmd import closed_form, closed_form_value, lean_gram, one_gram
-from fairpca.solvers.mmd import _blocks as _mmd_blocks
-from fairpca.solvers.mmd._exp2 import exp2_negative
-from fairpca.solvers.mmd.approx import FourierRows, gaussian_frequencies, stratified_rows, subsampled
-from fairpca.solvers.mmd.kernel import (
+from fairpca.solvers.mmd import (
+    FourierRows,
     WeightedRows,
     contrast_weights,
+    gaussian_frequencies,
     kernel_bytes,
     kernel_products,
     merge_duplicates,
     mmd2,
+    stratified_rows,
+    subsampled,
 )
+from fairpca.solvers.mmd import _blocks as _mmd_blocks
+from fairpca.solvers.mmd._exp2 import exp2_negative
 
 
 def grouped(n, p, seed=0, groups=2):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca.experiments.vu2022._theory import (
+from fairpca.experiments.vu2022.theory import (
     adversarial_problem,
     convergence,
     inequality_slacks,

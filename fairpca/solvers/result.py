@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible"]
+Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
 Sense = Literal["min", "max"]
 Certificate = Literal["proof", "estimate", "none"]
 
@@ -25,9 +25,10 @@ class SolverResult:
     V : ndarray of shape (n_features, n_components)
         Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
         order of ``components_``.
-    status : {"optimal", "converged", "max_iter", "infeasible"}
+    status : {"optimal", "converged", "max_iter", "infeasible", "interrupted"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
+        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint;
+        ``"interrupted"`` is the best iterate, feasible or not, when the user stopped the solver.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
     bound : float

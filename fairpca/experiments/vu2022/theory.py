@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
+from fairpca import GroupMoments
 from fairpca.solvers.rfpca import ComplementObjective, polar_factor
 from fairpca.solvers.rfpca.objective import Variant
 
@@ -31,7 +32,8 @@ _SECANT = 1e-5  # length of the secant along the steepest direction
 def random_moments(rng: np.random.Generator, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Return second moments and means of two small samples whose features have different scales."""
     samples = [rng.standard_normal((2 * p, p)) * rng.uniform(0.3, 1.5, p) + rng.uniform(-0.5, 0.5, p) for _ in range(2)]
-    return np.array([X.T @ X / len(X) for X in samples]), np.array([X.mean(axis=0) for X in samples])
+    moments = GroupMoments.from_data(np.concatenate(samples), np.repeat([0, 1], 2 * p))
+    return moments.second_moments("none"), moments.means
 
 
 def random_problem(rng: np.random.Generator, lam: float, scale: float = 1.0) -> ComplementObjective:

@@ -1,0 +1,104 @@
+"""Imports go one way, without cycles, and private names stay in their package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (ROOT / "fairpca").rglob("*.py")
+}
+# What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
+LAYERS = (
+    "cli _cli_fit _user_table __main__",
+    "bench",
+    "experiments",
+    "published",
+    "report plotting",
+    "minmax fpca mbfpca rfpca pca _base",
+    "metrics datasets synthetic",
+    "_moments",
+    "solvers",
+    "linalg _options",
+    "_validation _resources _tables _outputs _interrupts",
+)
+LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield (module, name) of everything that is imported from the package, also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "fairpca":
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.partition(".")[0] == "fairpca")
+
+
+def home(module: str, name: str) -> str:
+    """Return the module that an import really names."""
+    return f"{module}.{name}" if f"{module}.{name}" in SOURCES else module
+
+
+def unit(module: str) -> str:
+    return (module.split(".") + [""])[1]
+
+
+EDGES = {
+    module: {home(*found) for found in imported(ast.parse(path.read_text(encoding="utf8")))}
+    for module, path in SOURCES.items()
+}
+
+
+def test_every_unit_has_its_layer():
+    assert {unit(module) for module in SOURCES} - {""} <= set(LEVEL)
+
+
+@pytest.mark.parametrize("module", sorted(set(SOURCES) - {"fairpca"}))
+def test_imports_go_down(module):
+    for target in EDGES[module] - {"fairpca"}:
+        assert LEVEL[unit(target)] <= LEVEL[unit(module)], f"{module} imports {target}, which stands above it"
+
+
+def test_there_is_no_circle():
+    """Among all modules; `fairpca` itself only gives names away, on first use."""
+    packages = {module for module, path in SOURCES.items() if path.name == "__init__.py"}
+    graph = {}
+    for module, targets in EDGES.items():
+        # A package that re-exports its modules is their front door: they may not come in by it.
+        graph[module] = {target for target in targets if target not in ("fairpca", module)}
+        assert not graph[module] & packages & {module.rpartition(".")[0]}, f"{module} imports its own package"
+    TopologicalSorter(graph).prepare()
+
+
+def private(module: str, name: str) -> str | None:
+    """Return the package that a private name belongs to, or None."""
+    parts = [*module.split("."), *([name] if name else [])]
+    for number, part in enumerate(parts):
+        if part.startswith("_") and not part.startswith("__"):
+            return ".".join(parts[:number])
+    return None
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES))
+def test_private_names_stay_in_their_package(module):
+    for found in imported(ast.parse(SOURCES[module].read_text(encoding="utf8"))):
+        owner = private(*found)
+        assert owner is None or module == owner or module.startswith(f"{owner}."), f"{module} imports {'.'.join(found)}"
+
+
+@pytest.mark.parametrize("chapter", sorted((ROOT / "chapters").rglob("*.md")), ids=lambda path: path.stem)
+def test_chapters_import_public_names_only(chapter):
+    text = chapter.read_text(encoding="utf8")
+    for cell in re.findall(r"```\{code-cell\}.*?\n(.*?)```", text, re.DOTALL):
+        code = re.sub(r"\A(?:---\n.*?---\n|(?::[^\n]*\n)+)", "", cell.lstrip("\n"), flags=re.DOTALL)
+        for module, name in imported(ast.parse(code)):
+            assert private(module, name) is None, f"{module}.{name} is private; export it, or do without"
+            if module.startswith("fairpca.solvers."):
+                assert module.count(".") == 2, f"{module} is a part of a family; import from the family"

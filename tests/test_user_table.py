@@ -1,0 +1,110 @@
+"""Tables of users: one field a column in every row, or an error that names the line."""
+
+import gzip
+import io
+import lzma
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairpca import _user_table, cli
+from fairpca._user_table import _exact_layout, _fast_layout, read_user_table
+
+GOOD = "a,b,sex\n" + "".join(f"{i}.5,{i * i % 7},{'fm'[i % 2]}\n" for i in range(12))
+
+
+def table(tmp_path, text, separator=",", encoding="utf-8"):
+    path = tmp_path / "people.csv"
+    path.write_bytes(text.encode(encoding))
+    return read_user_table(str(path), separator)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD.replace("f\n", "f,\n").replace("m\n", "m,\n"), "line 2 has 4 fields, .*12 of 12 .*Every row .* comma"),
+        (GOOD.replace("4.5,2,f", "4.5,2,f,"), "line 6 has 4 fields.*1 of 12 .*Each of these rows .*trailing comma"),
+        (re.sub(r"(?m)^(?=\d)", "r,", GOOD), "line 2 has 4 fields.*write.table"),
+        (
+            GOOD.replace("sex", "sex,"),
+            "line 2 has 3 fields, but the header .line 1. has 4.*header ends with a trailing",
+        ),
+        (GOOD.replace("4.5,2,f", "4.5,2"), "line 6 has 2 fields.*1 of 12 rows .lines 6"),
+        (GOOD.replace("4.5,2,f", "4"), "line 6 has 1 field,"),
+        (GOOD.replace("4.5,2,f", "4,5,2,f"), "line 6 has 4 fields.*into quotation marks"),
+        (GOOD.replace("1.5,1,m", '1.5,1,"m\n\n,x"').replace("4.5,2,f", "4.5,2"), "line 8 has 2 fields"),
+        (GOOD.replace("1.5,1,m", "\n\n1.5,1,m\n  ").replace("4.5,2,f", "4.5,2"), "line 9 has 2 fields"),
+        (GOOD.replace("1.5,1,m", '1.5,1,5" m').replace("4.5,2,f", "4.5,2"), "line 6 has 2 fields"),
+        (GOOD.replace("1.5,1,m", '1.5,1,"m'), "line 3; look for a quotation mark"),
+        (GOOD.replace("a,b,sex", "a;b;sex"), "line 2 has 3 fields.*--separator"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_wrong_rows_are_refused_by_line(tmp_path, capsys, text, message, end):
+    path, out = tmp_path / "people.csv", tmp_path / "out.csv"
+    path.write_bytes(text.replace("\n", end).encode())
+    assert cli.main(["fit", "pca", str(path), "--sensitive", "sex", "--out", str(out)]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("last", [True, False])
+def test_good_files_give_their_rows_and_lines(tmp_path, end, mark, last):
+    text = GOOD.replace("1.5,1,m\n", '"1.5",1,"m ""x"",\n"\n\n')
+    text = text if last else text.rstrip("\n")
+    found = table(tmp_path, mark + text.replace("\n", end))
+    assert list(found.columns) == ["a", "b", "sex"] and len(found) == 12
+    assert found.index.tolist() == [2, 3, *range(6, 16)]
+    assert found["sex"].iloc[1].replace("\r", "\n").replace("\n\n", "\n") == 'm "x",\n'
+
+
+def test_a_separator_at_the_end_of_every_line_is_no_column(tmp_path):
+    found = table(tmp_path, GOOD.replace("\n", ",\n"))
+    pd.testing.assert_frame_equal(found, table(tmp_path, GOOD))
+
+
+def test_rows_that_repeat_are_written_once_each(tmp_path):
+    path, out = tmp_path / "people.csv", tmp_path / "out.csv"
+    path.write_text(GOOD)
+    assert cli.main(["fit", "pca", str(path), "--sensitive", "sex,sex", "--out", str(out)]) == 0
+    assert pd.read_csv(out)["sex"].tolist() == list("fm") * 6
+
+
+def test_messages_about_values_count_lines_of_the_file(tmp_path, capsys):
+    path = tmp_path / "people.csv"
+    path.write_text(GOOD.replace("1.5,1,m", '1.5,1,"m\nm"\n\n').replace("4.5,2,f", ",2,f"))
+    assert cli.main(["fit", "pca", str(path), "--sensitive", "sex", "--out", str(tmp_path / "out.csv")]) == 1
+    assert "'a' has no value in 1 rows (lines 9 " in capsys.readouterr().err
+
+
+def test_compressed_and_standard_input(tmp_path, monkeypatch):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("people.csv", GOOD)
+    packed = {"gz": gzip.compress(GOOD.encode()), "xz": lzma.compress(GOOD.encode()), "zip": archive.getvalue()}
+    for ending, content in packed.items():
+        path = tmp_path / f"people.csv.{ending}"
+        path.write_bytes(content)
+        assert len(read_user_table(str(path))) == 12
+        path.write_bytes(b"nonsense")
+        with pytest.raises(ValueError, match="cannot be decompressed"):
+            read_user_table(str(path))
+    monkeypatch.setattr(_user_table.sys, "stdin", io.StringIO(GOOD))
+    assert len(read_user_table("-")) == 12
+
+
+@given(st.text(alphabet='a, "\n\r\t', max_size=40), st.booleans())
+def test_fast_and_exact_layout_agree(text, mark):
+    content = (b"\xef\xbb\xbf" if mark else b"") + text.encode()
+    fast = _fast_layout(content, ",")
+    if fast is not None:
+        exact = _exact_layout(content, ",", "x")
+        for name in ("lines", "fields"):
+            np.testing.assert_array_equal(getattr(fast, name), getattr(exact, name))
