@@ -199,7 +199,8 @@ def _client(address: str, patience: float) -> Iterator[Any]:
                 f"There is no Dask scheduler at {address!r} ({' '.join(str(error).split()) or type(error).__name__}). "
                 "Give the address that the scheduler prints when it starts, such as tcp://10.0.0.1:8786."
             ) from None
-        yield client
+        with client.as_current():
+            yield client
     finally:
         if client is not None:
             client.close(timeout=2)

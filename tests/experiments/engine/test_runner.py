@@ -1,6 +1,7 @@
 """The runner: resumed, shared, parallel and failing runs; values exact; stored results."""
 
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -418,7 +419,9 @@ def test_saved_results_read_back(saved, store):
     assert not results.stale and results.stale_reasons == []
     assert stored_names(folder) == ["toy/table"]
     told = json.loads((folder / "toy" / "table.json").read_text())
-    assert told["cells"] == TOTAL and told["profile"] == "paper" and "numpy" in told["packages"]
+    assert told["cells"] == TOTAL and told["profile"] == "paper"
+    (computer,) = told["computed_by"]
+    assert computer["cells"] == TOTAL and "numpy" in computer["packages"]
     text = json.dumps(told)
     import getpass
     import socket
@@ -467,6 +470,10 @@ def test_recompute_agrees_or_says_what_differs(saved):
     cells = _frames.read_cells(file.read_bytes())
     cells[0][1][0]["spectrum"][1] *= 1 + 1e-4
     file.write_bytes(_frames.write_cells(cells))
+    record = folder / "toy" / "table.json"
+    told = json.loads(record.read_text())
+    told["files"][file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    record.write_text(json.dumps(told))
     recompute("toy/table", where, rtol=1e-3, folder=folder)
     with pytest.raises(AssertionError, match="spectrum"):
         recompute("toy/table", where, rtol=1e-6, folder=folder)

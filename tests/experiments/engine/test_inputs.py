@@ -1,0 +1,184 @@
+"""Declared inputs: what a cell reads decides what is computed again, and nothing else may be read."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairpca import _resources
+from fairpca.experiments.engine import registry
+from fairpca.experiments.engine.inputs import InputError
+from fairpca.experiments.engine.runner import (
+    Cell,
+    ResultsError,
+    get,
+    in_order,
+    load_results,
+    register,
+    run,
+    save_results,
+    status,
+    stored_names,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _only_these():
+    before = dict(registry._REGISTRY)
+    yield
+    registry._REGISTRY.clear()
+    registry._REGISTRY.update(before)
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A source tree with a copy of the stored results and of the published tables."""
+    for kind in ("results", "published"):
+        shutil.copytree(ROOT / "data" / kind, tmp_path / "data" / kind)
+    (tmp_path / "data" / "raw").symlink_to(ROOT / "data" / "raw")
+    monkeypatch.setattr(_resources, "_PACKAGE", tmp_path / "fairpca")
+    return tmp_path
+
+
+def make(name, value, **more):
+    def cell(*, split):
+        return {"value": value() if callable(value) else value}
+
+    register(
+        name,
+        cells=lambda profile: [Cell(split=0)],
+        run_cell=cell,
+        tabulate=lambda frame: frame[["value"]],
+        **more,
+    )
+
+
+def save(name, tree, store):
+    run(name, "paper", store=store, verbose=0)
+    save_results(name, "paper", store=store, folder=tree / "data" / "results")
+
+
+def test_verdicts_follow_changed_angles(tree, tmp_path):
+    """The angles of the toy result change; the claims computed again have other verdicts, before that they are stale."""
+    store, results = tmp_path / "store.sqlite", tree / "data" / "results"
+    first = run("vu2022/claims", "paper", store=store, verbose=0)
+    save_results("vu2022/claims", "paper", store=store, folder=results)
+    assert not load_results("vu2022/claims").stale
+    assert status("vu2022/claims", "paper", store=store).done == 1
+
+    toy = load_results("vu2022/toy")
+    table = toy.table.copy()
+    table["value"] = table["value"].where(table["metric"] != "angle", 12.5)
+    register(
+        "vu2022/toy",
+        cells=get("vu2022/toy").cells,
+        run_cell=lambda **key: {"value": 1.0},
+        tabulate=lambda frame: table,
+    )
+    save("vu2022/toy", tree, store)
+    assert load_results("vu2022/claims").stale_reasons == ["the input vu2022/toy has changed"]
+    assert status("vu2022/claims", "paper", store=store).done == 0
+    again = run("vu2022/claims", "paper", store=store, verbose=0)
+    assert not again.equals(first)
+    save_results("vu2022/claims", "paper", store=store, folder=results)
+    assert not load_results("vu2022/claims").stale
+    assert "vu2022/toy" in load_results("vu2022/claims").provenance["inputs"]
+
+
+def test_published_numbers_are_inputs(tree, tmp_path):
+    path = tree / "data" / "published" / "vu2022" / "table2.csv"
+    make("toy/judge", lambda: len(path.read_text()), inputs=("published/vu2022/table2",))
+    save("toy/judge", tree, tmp_path / "store")
+    path.write_text(path.read_text() + "\n")
+    assert load_results("toy/judge").stale_reasons == ["the input published/vu2022/table2 has changed"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_undeclared_inputs_are_refused_however_they_are_read(tree, tmp_path, jobs):
+    make("toy/source", 1.0)
+    save("toy/source", tree, tmp_path / "store")
+    ways = {
+        "'toy/source'": lambda: float(load_results("toy/source").table["value"][0]),
+        "'toy/source' ": lambda: len((tree / "data/results/toy/source.cells.csv.gz").read_bytes()),
+        "'published/vu2022/table2'": lambda: len(pd.read_csv(tree / "data/published/vu2022/table2.csv")),
+    }
+    for said, read in ways.items():
+        make("toy/reader", read)
+        with pytest.raises(RuntimeError, match=rf"reads {said.strip()}, .*not declared.*inputs=\({said.strip()},\)"):
+            run("toy/reader", store=tmp_path / "store", verbose=0)
+    make("toy/reader", ways["'toy/source'"], inputs=("toy/source",))
+    assert run("toy/reader", store=tmp_path / "store", verbose=0)["value"].tolist() == [1.0]
+    # A table may not read in passing either.
+    register(
+        "toy/table",
+        cells=lambda profile: [Cell(split=0)],
+        run_cell=lambda split: {"value": 1.0},
+        tabulate=lambda frame: load_results("toy/source").table,
+    )
+    with pytest.raises(InputError, match="not declared"):
+        run("toy/table", store=tmp_path / "store", verbose=0)
+
+
+def test_an_input_that_changes_meanwhile(tree, tmp_path):
+    make("toy/source", 1.0)
+    save("toy/source", tree, tmp_path / "store")
+
+    def change():
+        path = tree / "data" / "results" / "toy" / "source.csv"
+        path.write_text(path.read_text() + "\n")
+        return 1.0
+
+    make("toy/reader", change, inputs=("toy/source",))
+    with pytest.raises(RuntimeError, match="'toy/source'.* is not the one with which this run began"):
+        run("toy/reader", store=tmp_path / "store", verbose=0)
+
+
+def test_missing_inputs_say_how_to_make_them(tree, tmp_path):
+    make("toy/reader", 1.0, inputs=("toy/nothing",))
+    with pytest.raises(InputError, match="fairpca run toy/nothing --profile paper --save"):
+        run("toy/reader", store=tmp_path / "store", verbose=0)
+    assert status("toy/reader", store=tmp_path / "store").done == 0
+    for wrong in ("toy", "toy/reader", "published/x"):
+        with pytest.raises(ValueError, match="cannot have the input"):
+            make("toy/reader", 1.0, inputs=(wrong,))
+
+
+def test_experiments_come_after_what_they_read():
+    make("toy/a", 1.0, inputs=("toy/b", "published/vu2022/table2"))
+    make("toy/b", 1.0, inputs=("toy/c",))
+    make("toy/c", 1.0)
+    make("toy/d", 1.0)
+    assert in_order(["toy/a", "toy/d", "toy/b", "toy/c"]) == ["toy/d", "toy/c", "toy/b", "toy/a"]
+    assert in_order(["toy/a", "toy/c"]) == ["toy/c", "toy/a"]
+    make("toy/c", 1.0, inputs=("toy/a",))
+    with pytest.raises(ValueError, match="in a circle"):
+        in_order(["toy/a"])
+
+
+def test_edited_and_mixed_files_are_refused_by_name(tree, tmp_path):
+    make("toy/source", 1.0)
+    save("toy/source", tree, tmp_path / "store")
+    folder = tree / "data" / "results" / "toy"
+    for suffix in ("csv", "cells.csv.gz", "json"):
+        path = folder / f"source.{suffix}"
+        before = path.read_bytes()
+        path.write_bytes(before[:-3])
+        with pytest.raises(ResultsError, match=rf"source\.{suffix}.*fairpca run toy/source"):
+            load_results("toy/source")
+        path.unlink()
+        with pytest.raises((ResultsError, LookupError), match="fairpca run toy/source"):
+            load_results("toy/source")
+        path.write_bytes(before)
+    (folder / ".fairpca-0123456789abcdef").write_text("left by a killed run")
+    save_results("toy/source", "paper", store=tmp_path / "store", folder=tree / "data" / "results")
+    assert sorted(path.name for path in folder.iterdir()) == ["source.cells.csv.gz", "source.csv", "source.json"]
+
+
+def test_the_engine_names_no_paper():
+    papers = {name.partition("/")[0] for name in stored_names()}
+    assert len(papers) >= 3
+    for path in (ROOT / "fairpca" / "experiments" / "engine").glob("*.py"):
+        assert not [paper for paper in papers if paper in path.read_text(encoding="utf8")], path.name
