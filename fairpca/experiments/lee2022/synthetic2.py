@@ -251,6 +251,7 @@ register(
     run_cell=run_split,
     tabulate=_tabulate,
     title="Figures 2 and 3: synthetic data 2, as the program did it and as the text states it",
+    inputs=("published/lee2022/fig2_fig3_stored",),
 )
 register(
     "lee2022/scaling",
