@@ -30,6 +30,13 @@ def _only_these():
     registry._REGISTRY.update(before)
 
 
+@pytest.fixture(autouse=True)
+def _numbers(tree):
+    folder = tree / "data" / "published" / "toy"
+    folder.mkdir()
+    (folder / "numbers.csv").write_text("metric,value\nerror,1.5\n")
+
+
 def make(name, value, **more):
     def cell(*, split):
         return {"value": value() if callable(value) else value}
@@ -49,11 +56,11 @@ def save(name, tree, store):
 
 
 def test_published_numbers_are_inputs(tree, tmp_path):
-    path = tree / "data" / "published" / "vu2022" / "table2.csv"
-    make("toy/judge", lambda: len(path.read_text()), inputs=("published/vu2022/table2",))
+    path = tree / "data" / "published" / "toy" / "numbers.csv"
+    make("toy/judge", lambda: len(path.read_text()), inputs=("published/toy/numbers",))
     save("toy/judge", tree, tmp_path / "store")
     path.write_text(path.read_text() + "\n")
-    assert load_results("toy/judge").stale_reasons == ["the input published/vu2022/table2 has changed"]
+    assert load_results("toy/judge").stale_reasons == ["the input published/toy/numbers has changed"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -63,7 +70,7 @@ def test_undeclared_inputs_are_refused_however_they_are_read(tree, tmp_path, job
     ways = {
         "'toy/source'": lambda: float(load_results("toy/source").table["value"][0]),
         "'toy/source' ": lambda: len((tree / "data/results/toy/source.cells.csv.gz").read_bytes()),
-        "'published/vu2022/table2'": lambda: len(pd.read_csv(tree / "data/published/vu2022/table2.csv")),
+        "'published/toy/numbers'": lambda: len(pd.read_csv(tree / "data/published/toy/numbers.csv")),
     }
     for said, read in ways.items():
         make("toy/reader", read)
@@ -107,7 +114,7 @@ def test_missing_inputs_say_how_to_make_them(tree, tmp_path):
 
 
 def test_experiments_come_after_what_they_read():
-    make("toy/a", 1.0, inputs=("toy/b", "published/vu2022/table2"))
+    make("toy/a", 1.0, inputs=("toy/b", "published/toy/numbers"))
     make("toy/b", 1.0, inputs=("toy/c",))
     make("toy/c", 1.0)
     make("toy/d", 1.0)
