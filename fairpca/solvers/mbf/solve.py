@@ -13,7 +13,7 @@ from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
 from fairpca.solvers._result import SolverResult, Status
-from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
+from fairpca.solvers.mbf._problem import STATIONARY, Budget, Evaluation, MBFProblem, Term, row_space
 from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
@@ -58,7 +58,7 @@ class MBFSettings(SearchOptions):
 
     solver: Solver = "continuation"
     repms: REPMSOptions = field(default_factory=REPMSOptions)
-    n_starts: int = 1
+    n_starts: int | None = None
     n_threads: int = 1
     random_state: int = 0
 
@@ -113,10 +113,7 @@ def _search_terms(
 class _Outcome:
     """What a search leaves behind."""
 
-    V: np.ndarray
-    mmd2: float
-    feasible: bool
-    settled: bool
+    at: Evaluation
     starts: int
     interrupted: bool
     exhausted: bool
@@ -124,14 +121,14 @@ class _Outcome:
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
     """Run one solver; whatever ends it, the best that was seen is kept."""
-    settled, starts, interrupted, exhausted = False, 0, False, False
-    returned: np.ndarray | None = None
+    starts, interrupted, exhausted = 0, False, False
+    returned: Evaluation | None = None
     try:
         if settings.solver == "repms":
-            returned = solve_repms(problem, settings.repms, settings.random_state, total)
-            settled, starts = True, 1
+            V = solve_repms(problem, settings.repms, settings.random_state, total)
+            returned, starts = problem.evaluate(V), 1
         else:
-            settled, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
+            returned, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
     except Budget:
         exhausted = True
     except KeyboardInterrupt:
@@ -140,12 +137,9 @@ def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.
         if problem.record.fairest is None:
             raise
         interrupted = True
-    if returned is not None:
-        e = problem.evaluate(returned)
-        return _Outcome(returned, e.h, e.h <= problem.tau, settled, starts, interrupted, exhausted)
-    best = problem.record.feasible or problem.record.fairest
+    best = returned or problem.record.feasible or problem.record.fairest
     assert best is not None
-    return _Outcome(best.V, best.h, best.h <= problem.tau, settled, starts, interrupted, exhausted)
+    return _Outcome(best, starts, interrupted, exhausted)
 
 
 def solve_mbf(
@@ -185,10 +179,12 @@ def solve_mbf(
     -------
     SolverResult
         ``objective`` is tr V'ΣV, to be maximised (population covariance). The status is ``"converged"``
-        (h <= τ, evaluated exactly on all rows), ``"max_iter"`` (h <= τ, but the budget ended the search),
+        (h <= τ, evaluated exactly on all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"``
+        (h <= τ, but the budget ended the search, or the residual is larger),
         ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the
         best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
-        ``n_evaluations``, ``n_starts``, ``rank``, and ``mmd2_approximate`` with an approximate kernel; ``history``
+        ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the Lagrangian's gradient on the
+        Grassmannian, with the least-squares multiplier, over that of the variance), and ``mmd2_approximate`` with an approximate kernel; ``history``
         the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
@@ -219,18 +215,19 @@ def solve_mbf(
 
     problem = problem_at(tau * _INSIDE)
     outcome = _search(problem, settings, reduced.total, None)
-    V = lifted(outcome.V)
+    V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
     evaluations, steps = problem.record.n_evaluations, problem.record.n_iter
     if settings.approximation is not None:
         V, outcome, problem, counts = _tightened(
             problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau
         )
-        extra["mmd2_approximate"] = outcome.mmd2
+        extra["mmd2_approximate"] = outcome.at.h
         evaluations, steps = evaluations + counts[0], steps + counts[1]
     mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
-    status: Status = "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted else "converged"
+    unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
+    status: Status = "infeasible" if mmd2 > tau else "max_iter" if unfinished else "converged"
     if outcome.interrupted:
         status = "interrupted"
     extra |= {
@@ -241,7 +238,7 @@ def solve_mbf(
         "n_evaluations": evaluations,
         "n_starts": outcome.starts,
         "rank": reduced.rank,
-        "tolerance_used": outcome.settled,
+        "kkt_residual": outcome.at.kkt_residual,
     }
     message = _message(status, mmd2, tau, outcome, settings, reduced.rank, n_components)
     if message:
@@ -268,23 +265,36 @@ def _tightened(
     exact_mmd2: Callable[[np.ndarray], float],
     tau: float,
 ) -> tuple[np.ndarray, _Outcome, MBFProblem, tuple[int, int]]:
-    """Lower the target of the approximate kernel until the exact kernel meets τ, a few rounds at most."""
+    """Move the target of the approximate kernel until the exact kernel just meets τ, a few rounds at most.
+
+    The first search takes all starts; the others go on from where the last one ended.
+    """
     target, evaluations, steps = problem.tau, 0, 0
-    V = lifted(outcome.V)
+    V = lifted(outcome.at.V)
     value = exact_mmd2(V)
     best = (value, V, outcome, problem)
+    missed = met = None
+    once = replace(settings, n_starts=1)
     for _ in range(_ROUNDS):
-        if value <= tau or outcome.interrupted or outcome.exhausted:
+        if outcome.interrupted or outcome.exhausted or (missed is None and value <= tau):
             break
-        # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
-        target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        if value > tau:
+            missed = target
+        elif met is None or target > met:
+            met = target
+        if met is None:
+            # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
+            target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        else:
+            target = float(np.sqrt(met * missed))
         following = problem_at(target)
-        outcome = _search(following, settings, reduced.total, outcome.V)
-        V = lifted(outcome.V)
+        outcome = _search(following, once, reduced.total, outcome.at.V)
+        V = lifted(outcome.at.V)
         value = exact_mmd2(V)
         evaluations += following.record.n_evaluations
         steps += following.record.n_iter
-        if value < best[0]:
+        better = value < best[0] if best[0] > tau else value <= tau and outcome.at.variance > best[2].at.variance
+        if better:
             best = (value, V, outcome, following)
     # Whichever round is returned, the search as a whole ended as its last round did.
     ended = replace(best[2], interrupted=outcome.interrupted, exhausted=outcome.exhausted)
@@ -300,6 +310,8 @@ def _message(
         begin = "interrupted; the best iterate so far is returned"
     elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
+    elif mmd2 <= tau:
+        begin = f"ended where the variance is not stationary: relative KKT residual {outcome.at.kkt_residual:.1e}"
     elif settings.solver == "repms":
         begin = "Algorithm 1 ended at an iterate that violates its constraint; solver='continuation' may do better"
     else:
