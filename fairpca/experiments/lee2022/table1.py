@@ -179,7 +179,13 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
             named = named[named["method"] != "mbfpca_paper"]
         parts.append(tidy(named, names, protocol=protocol))
     solver = cells[cells["method"].isin(["mbfpca", "mbfpca_paper"])]
-    parts.append(tidy(solver, ["feasible", "evaluations", "seconds", "starts", "kkt_residual", "matched_difference"], protocol="printed"))
+    parts.append(
+        tidy(
+            solver,
+            ["feasible", "evaluations", "seconds", "starts", "kkt_residual", "matched_difference"],
+            protocol="printed",
+        )
+    )
     parts.append(tidy(cells, ["communality"], protocol="printed"))
     return pd.concat(parts, ignore_index=True)
 

@@ -184,8 +184,8 @@ def solve_mbf(
         ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the
         best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
         ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the Lagrangian's gradient on the
-        Grassmannian, with the least-squares multiplier, over that of the variance), and ``mmd2_approximate`` with an approximate kernel; ``history``
-        the solved subproblems.
+        Grassmannian, with the least-squares multiplier, over that of the variance), and ``mmd2_approximate`` with an
+        approximate kernel; ``history`` the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
@@ -269,7 +269,7 @@ def _tightened(
 
     The first search takes all starts; the others go on from where the last one ended.
     """
-    target, evaluations, steps = problem.tau, 0, 0
+    target, evaluations, steps, starts = problem.tau, 0, 0, outcome.starts
     V = lifted(outcome.at.V)
     value = exact_mmd2(V)
     best = (value, V, outcome, problem)
@@ -297,7 +297,7 @@ def _tightened(
         if better:
             best = (value, V, outcome, following)
     # Whichever round is returned, the search as a whole ended as its last round did.
-    ended = replace(best[2], interrupted=outcome.interrupted, exhausted=outcome.exhausted)
+    ended = replace(best[2], starts=starts, interrupted=outcome.interrupted, exhausted=outcome.exhausted)
     return best[1], ended, best[3], (evaluations, steps)
 
 

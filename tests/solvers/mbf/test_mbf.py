@@ -178,7 +178,10 @@ def test_the_same_seed_gives_the_same_bits_and_threads_do_not_matter(monkeypatch
 
 def test_more_starts_are_never_worse():
     X, codes = two_groups(200, 8, seed=2)
-    values = [MBFPCA(3, tau=0.012, n_starts=k, random_state=0).fit(X, sensitive_features=codes).result_.objective for k in (1, 2, 4)]
+    values = [
+        MBFPCA(3, tau=0.012, n_starts=k, random_state=0).fit(X, sensitive_features=codes).result_.objective
+        for k in (1, 2, 4)
+    ]
     assert values[0] <= values[1] + 1e-9 <= values[2] + 2e-9
 
 
