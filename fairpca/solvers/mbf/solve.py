@@ -273,10 +273,10 @@ def _tightened(
     V = lifted(outcome.at.V)
     value = exact_mmd2(V)
     best = (value, V, outcome, problem)
-    missed = met = None
+    missed, met = problem.tau, None  # the smallest target that missed τ, and the largest that met it
     once = replace(settings, n_starts=1)
     for _ in range(_ROUNDS):
-        if outcome.interrupted or outcome.exhausted or (missed is None and value <= tau):
+        if outcome.interrupted or outcome.exhausted or (target == problem.tau and value <= tau):
             break
         if value > tau:
             missed = target
