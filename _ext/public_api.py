@@ -11,65 +11,73 @@ from typing import Any
 
 from sphinx.util.nodes import make_refnode
 
-PAGE = "chapters/use/api"
-MARKER = "<!-- public names -->"
-METHODS = ("fit", "transform", "inverse_transform")
+MARKER = re.compile(r"<!-- public names: ([\w.]+) -->")
+FOLDER = "chapters/use/api/"
 
 
-def _entry(module: str, name: str, thing: Any) -> str:
+def _methods(thing: type) -> list[str]:
+    """Methods of an estimator that the package wrote; what scikit-learn adds is in its own documentation."""
+    found = []
+    for name in dir(thing):
+        method = inspect.getattr_static(thing, name)
+        function = getattr(method, "__func__", method)
+        if not name.startswith("_") and getattr(function, "__module__", "").startswith("fairpca"):
+            found.append(name)
+    return sorted(found, key=lambda name: (name != "fit", name))
+
+
+def _entry(name: str, thing: Any) -> str:
     if inspect.isclass(thing):
         if hasattr(thing, "fit") and hasattr(thing, "transform"):
-            # What scikit-learn adds to every estimator is in its own documentation.
-            methods = "".join(f"\n   .. automethod:: {m}\n" for m in METHODS if hasattr(thing, m))
-            return f".. autoclass:: {module}.{name}\n{methods}"
-        return f".. autoclass:: {module}.{name}\n   :members:\n"
+            methods = "".join(f"\n   .. automethod:: {method}\n" for method in _methods(thing))
+            return f".. autoclass:: {name}\n{methods}"
+        return f".. autoclass:: {name}\n   :members:\n"
     if callable(thing):
-        return f".. autofunction:: {module}.{name}\n"
+        return f".. autofunction:: {name}\n"
     # A value of several lines, or one that names this machine's folders, is no documentation.
-    return f".. autodata:: {module}.{name}\n   :no-value:\n"
+    return f".. autodata:: {name}\n   :no-value:\n"
 
 
-def _section(heading: str, module: ModuleType, names: list[str]) -> str:
-    text = f"## {heading}\n\n"
-    first_line = (module.__doc__ or "").strip().splitlines()
-    if first_line and module.__name__ != "fairpca":
-        text += f"{first_line[0]}\n\n"
-    entries = "\n".join(_entry(module.__name__, name, getattr(module, name)) for name in sorted(names, key=str.lower))
-    return text + f"```{{eval-rst}}\n{entries}```\n\n"
+def _wrapped(entries: list[str]) -> str:
+    return "```{eval-rst}\n" + "\n".join(entries) + "```\n"
 
 
-def public_modules() -> list[ModuleType]:
-    """Return the modules of the package that declare public names, except the benchmarks."""
+def _subpackages(module: ModuleType) -> list[ModuleType]:
+    inside = pkgutil.iter_modules(getattr(module, "__path__", []))
+    names = [info.name for info in inside if info.ispkg and not info.name.startswith("_")]
+    parts = [importlib.import_module(f"{module.__name__}.{name}") for name in names]
+    return [part for part in parts if getattr(part, "__all__", [])]
+
+
+def _section(module: ModuleType) -> str:
+    """Return a module's public names, and those of its public subpackages under headings of their own."""
     import fairpca
 
-    names = [info.name for info in pkgutil.walk_packages(fairpca.__path__, "fairpca.")]
-    public = [n for n in names if not any(part.startswith("_") for part in n.split(".")) and ".bench" not in n]
-    return [module for module in map(importlib.import_module, public) if getattr(module, "__all__", [])]
+    parts = _subpackages(module)
+    # What a subpackage or the package itself shows is not shown again.
+    elsewhere = {id(getattr(place, name)) for place in (*parts, fairpca) for name in place.__all__}
+    entries = []
+    for name in sorted(module.__all__, key=str.lower):
+        thing = getattr(module, name)
+        if not name.startswith("_") and not inspect.ismodule(thing) and id(thing) not in elsewhere:
+            entries.append(_entry(f"{module.__name__}.{name}", thing))
+    first_line = (module.__doc__ or "").strip().splitlines()[0]
+    text = f"## `{module.__name__}`\n\n{first_line}\n\n" + (_wrapped(entries) if entries else "") + "\n"
+    return text + "".join(map(_section, parts))
 
 
-def api_text() -> str:
-    """Return the generated part of the page."""
-    import fairpca
-
-    names = [name for name in fairpca.__all__ if name != "__version__"]
-    shown = {id(getattr(fairpca, name)) for name in names}
-    estimators = [name for name in names if hasattr(getattr(fairpca, name), "fit")]
-    text = _section("Estimators", fairpca, estimators)
-    others = [name for name in names if name not in estimators]
-    if others:
-        text += _section("Moments and results", fairpca, others)
-    for module in public_modules():
-        own = []
-        for name in module.__all__:
-            thing = getattr(module, name)
-            if id(thing) in shown or inspect.ismodule(thing):
-                continue  # shown already, or a module with a heading of its own
-            if inspect.isclass(thing) or callable(thing):
-                shown.add(id(thing))
-            own.append(name)
-        if own:
-            text += _section(f"`{module.__name__}`", module, own)
-    return text
+def reference(name: str) -> str:
+    """Return the documentation of a public name, or of all public names of a module."""
+    try:
+        return _section(importlib.import_module(name))
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        thing = getattr(importlib.import_module(module), attribute)
+        entries = [_entry(name, thing)]
+        options = getattr(thing, "_options_class", None)
+        if options is not None and options.__name__ != "Options" and options is not thing:
+            entries.append(_entry(f"{options.__module__}.{options.__name__}", options))
+        return _wrapped(entries)
 
 
 def _escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -122,8 +130,8 @@ def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
 
 
 def _insert(app: Any, docname: str, source: list[str]) -> None:
-    if docname == PAGE:
-        source[0] = source[0].replace(MARKER, api_text())
+    if docname.startswith(FOLDER):
+        source[0] = MARKER.sub(lambda found: reference(found[1]), source[0])
 
 
 def setup(app: Any) -> dict[str, bool]:

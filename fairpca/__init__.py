@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairpca.minmax import MinMaxFairPCA
     from fairpca.pca import PCA
     from fairpca.rfpca import RFPCA
-    from fairpca.solvers._result import SolverResult
+    from fairpca.solvers import SolverResult
 
 # Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
 _HOME = {
@@ -26,7 +26,7 @@ _HOME = {
     "MBFPCA": "fairpca.mbfpca",
     "PCA": "fairpca.pca",
     "RFPCA": "fairpca.rfpca",
-    "SolverResult": "fairpca.solvers._result",
+    "SolverResult": "fairpca.solvers",
 }
 
 __all__ = [

@@ -19,7 +19,7 @@ from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 
 __all__ = ["BaseFairPCA"]
 
@@ -27,9 +27,9 @@ __all__ = ["BaseFairPCA"]
 class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
-    A subclass sets its parameters in ``__init__`` and implements one of :meth:`_solve_moments` (second moments are
-    enough) or :meth:`_solve_rows` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
-    annotation, ``Literal[...]``, and checked from there; :meth:`_check_parameters` is for the rest.
+    A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
+    enough) or ``_solve_rows`` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
+    annotation, ``Literal[...]``, and checked from there; ``_check_parameters`` is for the rest.
     """
 
     _needs_rows = False
@@ -117,6 +117,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for values in product(*map(list, grid.values()))
         ]
         for model in models:
+            if "random_state" in known and "random_state" not in grid:
+                # A clone has a copy of a random stream; the models of a grid consume the one that was given.
+                model.set_params(random_state=self.random_state)
             model._check_all_parameters()
         if not models:
             return []

@@ -15,6 +15,7 @@ __all__ = ["Centering", "GroupMoments"]
 
 Centering = Literal["group", "overall", "none"]
 
+_SMALLEST = 1e-140  # differences below it have squares, and products of squares, that underflow
 _CHUNK_BYTES = 2**21  # a chunk that stays in the second-level cache while it is centred and multiplied
 
 
@@ -70,20 +71,17 @@ class GroupMoments:
                 block = index[start : start + rows]
                 chunk = data[block].astype(np.float64, copy=False)  # indexing has copied, so it may be changed
                 n = len(chunk)
-                mean = chunk.mean(axis=0)
-                chunk -= mean
-                residue = chunk.mean(axis=0)  # rounding of the mean itself, visible for large offsets
-                if np.any(residue):
-                    chunk -= residue
-                    mean = mean + residue
-                _absorb(counts, means, scatters, g, n, mean, chunk.T @ chunk)
-        if not np.all(np.isfinite(scatters)):
-            bad = np.flatnonzero(~np.isfinite(np.diagonal(scatters.sum(axis=0))))
-            raise ValueError(
-                f"X contains NaN, infinite or overflowing values in feature(s) {bad[:10].tolist()}; clean or "
-                "impute them first."
-            )
-        return cls(groups.labels, counts, means, scatters, names)
+                with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+                    mean = chunk.mean(axis=0)
+                    chunk -= mean
+                    residue = chunk.mean(axis=0)  # rounding of the mean itself, visible for large offsets
+                    if np.any(residue):
+                        chunk -= residue
+                        mean = mean + residue
+                    _absorb(counts, means, scatters, g, n, mean, chunk.T @ chunk)
+        moments = cls(groups.labels, counts, means, scatters, names)
+        _check_range(data, moments)
+        return moments
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[tuple[Any, Any]]) -> GroupMoments:
@@ -189,6 +187,28 @@ class GroupMoments:
         if basis is not None:
             means, scatters, names = means @ basis, basis.T @ scatters @ basis, None
         return replace(self, means=means, scatters=scatters, feature_names=names)
+
+
+def _check_range(data: np.ndarray, moments: GroupMoments) -> None:
+    """Raise for values that are no numbers, or whose squares no floating-point number can hold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = np.diagonal(moments.covariance())
+        bad = np.flatnonzero(~np.isfinite(variances))
+    if bad.size:
+        columns = bad[:10].tolist()
+        if not np.all(np.isfinite(data[:, bad])):
+            raise ValueError(f"X contains NaN or infinite values in feature(s) {columns}; clean or impute them first.")
+        raise ValueError(
+            f"feature(s) {columns} of X vary so much (up to {np.abs(data[:, bad]).max():.1g}) that their squares "
+            "overflow; divide X by a constant, or remove rows that are errors."
+        )
+    if variances.size and variances.max() < _SMALLEST**2 and len(data):
+        spread = float(np.max(np.abs(data - data[:1])))
+        if 0 < spread < _SMALLEST:
+            raise ValueError(
+                f"X varies by {spread:.1g} at most, and the squares of such numbers underflow; multiply X by a "
+                "constant first."
+            )
 
 
 def _absorb(

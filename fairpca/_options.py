@@ -29,7 +29,7 @@ def choices(kind: type) -> dict[str, tuple[tuple[str, ...], tuple[type, ...]]]:
         ``float``).
     """
     found = {}
-    for name, hint in get_type_hints(kind.__init__).items():
+    for name, hint in get_type_hints(kind.__init__).items():  # type: ignore[misc]
         parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         words = tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
         if words:
@@ -39,7 +39,7 @@ def choices(kind: type) -> dict[str, tuple[tuple[str, ...], tuple[type, ...]]]:
 
 def check_choices(owner: Any) -> None:
     """Raise ``ValueError`` for a parameter of `owner` that is none of the words its annotation lists."""
-    for name, (words, others) in choices(type(owner)).items():
+    for name, (words, others) in choices(type(owner)).items():  # type: ignore[arg-type]
         value = getattr(owner, name)
         if value is None and types.NoneType in others:
             continue

@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca._interrupts import HeedInterrupts
@@ -19,7 +19,7 @@ from fairpca._outputs import Outputs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairpca.experiments.engine.runner import RunFailed
+    from fairpca.experiments.engine.runner import InputError, RunFailed
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Kinds of error whose message is all that a user needs; others keep their traceback.
@@ -68,12 +68,15 @@ def _parser(command: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser("run", help="compute the cells of an experiment that are not stored yet")
-    run.add_argument("names", nargs="+", metavar="NAME", help="'lee2022/table1', a paper such as 'lee2022', or 'all'")
+    run.add_argument("names", nargs="+", metavar="NAME", help="'<paper>/<exhibit>', '<paper>', or 'all'; see list")
     run.add_argument("--profile", default="smoke", help="smoke (seconds, the default) or paper (everything)")
     run.add_argument("--jobs", type=int, default=1, help="number of processes; -1 takes all processors (default 1)")
     run.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler, for instance tcp://10.0.0.1:8786")
     run.add_argument("--save", action="store_true", help="write the finished results to data/results")
     run.add_argument("--out", metavar="FOLDER", help="with --save: write them to this folder instead")
+    run.add_argument(
+        "--drop-damaged", action="store_true", help="first take damaged cells out of the store, to compute them again"
+    )
     run.add_argument("--quiet", action="store_true", help="no progress bar and no table")
     _add_store(run)
     run.set_defaults(func=_run)
@@ -124,7 +127,7 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def _chosen(names: Sequence[str]) -> list[str]:
-    """Experiments meant by names, papers or 'all', without repeats."""
+    """Experiments meant by names, papers or 'all', without repeats, each after those whose results it reads."""
     from fairpca.experiments.engine import runner
 
     chosen: dict[str, None] = {}
@@ -141,7 +144,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
                 f"experiments are {', '.join(known) or 'none'}."
             )
         chosen.update(dict.fromkeys(matching))
-    return list(chosen)
+    return runner.in_order(chosen)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -149,38 +152,58 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.save and options.profile != "paper" and options.out is None:
         raise ValueError("Only results of --profile paper are saved to data/results; for others give --out FOLDER.")
+    from fairpca.experiments.engine.plan import Plan
+
+    chosen = _chosen(options.names)
+    store = runner.Store(options.store)
+    if options.drop_damaged:
+        for name in chosen:
+            print(f"{name}: {runner.drop_damaged(name, store)} damaged cells taken out")
+    plan = Plan(chosen, options.profile, store, options.jobs, hidden=options.quiet)
     failed = False
-    for name in _chosen(options.names):
-        try:
-            table = runner.run(
-                name,
-                options.profile,
-                jobs=options.jobs,
-                store=options.store,
-                cluster=options.cluster,
-                verbose=0 if options.quiet else 1,
-            )
-        except runner.RunFailed as error:
-            # The other experiments still get their turn.
-            failed = True
-            print(f"fairpca: error: {_explained(error)}", file=sys.stderr)
-            for cell in error.failures:
-                print(f"  failed: {cell!r}", file=sys.stderr)
-            continue
-        if not options.quiet:
-            print(f"\n{name} ({options.profile})")
-            _print_table(table)
-        if options.save:
-            for path in runner.save_results(name, options.profile, store=options.store, folder=options.out):
+    with plan:
+        for name in chosen:
+            try:
+                with plan.experiment(name) as progress:
+                    table = runner.run(
+                        name,
+                        options.profile,
+                        jobs=options.jobs,
+                        isolated=True,
+                        store=store,
+                        cluster=options.cluster,
+                        verbose=0,
+                        progress=progress,
+                    )
+                    saved = (
+                        runner.save_results(name, options.profile, store=store, folder=options.out, table=table)
+                        if options.save
+                        else []
+                    )
+            except (runner.RunFailed, runner.InputError) as error:
+                # The other experiments still get their turn.
+                failed = True
+                print(f"fairpca: error: {_explained(error)}", file=sys.stderr)
+                for cell in getattr(error, "failures", ()):
+                    print(f"  failed: {cell!r}", file=sys.stderr)
+                continue
+            if not options.quiet:
+                print(f"\n{name} ({options.profile})")
+                _print_table(table)
+            for path in saved:
                 print(f"wrote {path}")
+    if len(chosen) > 1 and not options.quiet:
+        print()
+        _print_columns(plan.times())
     return 1 if failed else 0
 
 
-def _explained(error: RunFailed) -> str:
+def _explained(error: RunFailed | InputError) -> str:
     """Message of a failed run; where only data are missing, what to do about that stands there without a traceback."""
-    reasons = {text.strip().rpartition("\n")[2] for text in error.failures.values()}
+    failures: dict[Any, str] = getattr(error, "failures", {})
+    reasons = {text.strip().rpartition("\n")[2] for text in failures.values()}
     kind = "fairpca.datasets._files.DataError: "
-    if not all(reason.startswith(kind) for reason in reasons):
+    if not reasons or not all(reason.startswith(kind) for reason in reasons):
         return str(error)
     summary = str(error).partition(" The first was ")[0]
     return "\n".join([summary, *sorted(reason.removeprefix(kind) for reason in reasons)])
@@ -266,6 +289,7 @@ def _scoreboard(options: argparse.Namespace) -> int:
 
 def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
     from fairpca import published
+    from fairpca.published.pages import gaps
 
     board = published.scoreboard()
     if options.paper is not None:
@@ -273,6 +297,9 @@ def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
         if options.paper not in papers:
             raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
         board = board[board["paper"] == options.paper]
+    print(gaps(board))
+    for name in published.undeclared():
+        print(f"{name} has results, but no data/published/{name}/paper.json declares it, so it is not shown here.")
     if options.verdict is not None:
         if options.verdict not in published.VERDICTS:
             raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")

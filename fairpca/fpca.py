@@ -13,13 +13,16 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
 from fairpca.solvers.fpca.cvxpy import Backend, Form
-from fairpca.solvers.fpca.problem import Constraints, Scale, Shift, Trace, Variant, variant_defaults
+from fairpca.solvers.fpca.problem import Constraints, Mu, Scale, Shift, Trace, Variant, variant_defaults
 from fairpca.solvers.fpca.solve import Rounding, Solver
 
 __all__ = ["FPCA", "FPCAOptions"]
+
+_EQUAL_MEANS = 1e-12  # relative difference of the groups' means that is rounding
+_WEAK = 1e-2  # κ below which the covariance penalty moves ‖V'QV‖ by a few percent at most
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,13 @@ class FPCAOptions(Options):
         then divides too. Default: False for "printed", True for both codes.
     scale : {"sum", "mean", "norm"}, optional
         S is X'X as printed in (14), X'X/n, or X'X/(n‖X‖_F) as in both codes. Default: "sum" for "printed", "norm" for
-        both codes.
+        both codes. With a fixed mu only "mean" gives one answer for any number of rows: "sum" grows with n and "norm"
+        falls with √n (‖X‖_F = √(n p) after standardisation), so that giving every row twice weakens or strengthens
+        the penalty. That is how (14) and the published programs are; mu="auto" is free of it.
     shift : {"norm", "extremes", "padded", "tight"}, optional
         Shifts of Q: ‖Q‖; its own extreme eigenvalues, one for each inequality; ‖Q‖ + ½; the extremes of Q restricted
-        to the complement of f. Default: that of the variant ("norm", "extremes", "padded").
+        to the complement of f. Default: that of the variant ("norm", "extremes", "padded"). The ½ of "padded" is not
+        in the units of the data.
     trace : {"at_most", "equal"}, optional
         tr P ≤ d ("printed") or tr P = d (both codes).
     rounding : {"plain", "fair"}, default="plain"
@@ -81,9 +87,12 @@ class FPCA(BaseFairPCA):
         Dimension d of the subspace.
     delta : float, default=0.0
         Tolerance δ of the mean constraint; 0 makes the means of the projections equal.
-    mu : float, default=0.01
-        Weight μ of the covariance penalty. Its strength depends on the option `scale`: ``result_.extra["kappa"]`` is
-        the number without a unit that counts (below about 0.1 the penalty hardly acts).
+    mu : float or "auto", default="auto"
+        Weight μ of the covariance penalty. What a number means depends on `scale`, the units and the groups; what
+        counts is κ = μ(c₁ + c₂)/λ_max, the penalty's largest coefficient over the largest variance that can be kept
+        (``result_.extra["kappa"]``). "auto" is the μ with κ = 1, whatever the scale. Below κ = 0.01 the penalty hardly
+        acts, and a ``UserWarning`` says so; well above 10 hardly anything but the penalty counts. The paper prints
+        (14) without a value; all numbers of Lee et al. belong to mu=0.01 with variant="lee2022_code".
     constraints : {"both", "mean"}, default="both"
         ``"mean"`` drops the covariance penalty; that problem has a closed form or a one-dimensional dual.
     solver : {"splitting", "cvxpy"}, default="splitting"
@@ -141,7 +150,7 @@ class FPCA(BaseFairPCA):
         n_components: int = 2,
         *,
         delta: float = 0.0,
-        mu: float = 0.01,
+        mu: Mu = "auto",
         constraints: Constraints = "both",
         solver: Solver = "splitting",
         variant: Variant = "printed",
@@ -163,7 +172,8 @@ class FPCA(BaseFairPCA):
 
     def _check_parameters(self) -> None:
         check_number("delta", self.delta, low=0.0)
-        check_number("mu", self.mu, low=0.0)
+        if not isinstance(self.mu, str):
+            check_number("mu", self.mu, low=0.0)
         check_number("tol", self.tol, low=0.0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
 
@@ -204,9 +214,12 @@ class FPCA(BaseFairPCA):
         data_norm = data_norm if data_norm > 0 else 1.0
         scale = options.scale or variant_defaults(self.variant)["scale"]
         covariances = moments.covariances()
+        f = moments.means[1] - moments.means[0]
+        if np.linalg.norm(f) <= _EQUAL_MEANS * max(np.sqrt(np.trace(second)), np.abs(moments.means).max()):
+            f = np.zeros_like(f)
         return fpca_problem(
             second * {"sum": float(n), "mean": 1.0, "norm": 1.0 / data_norm}[scale],
-            moments.means[1] - moments.means[0],
+            f,
             covariances[1] - covariances[0],
             n_components,
             delta=self.delta,
@@ -232,6 +245,15 @@ class FPCA(BaseFairPCA):
         )
         if not result.extra["well_defined"]:
             self._warn_undetermined(result)
+        problem = result.extra["problem"]
+        if problem.mu > 0 and 0 < result.extra["kappa"] < _WEAK:
+            warnings.warn(
+                f"FPCA's covariance penalty hardly acts: mu={self.mu:g} means kappa={result.extra['kappa']:.1e} here, "
+                f'and about {problem.mu / result.extra["kappa"]:.2g} would be kappa=1, which mu="auto" takes. Raise '
+                'mu, or say constraints="mean" if the means are all that matters.',
+                UserWarning,
+                stacklevel=4,
+            )
         return result
 
     def _warn_undetermined(self, result: SolverResult) -> None:

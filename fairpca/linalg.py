@@ -120,7 +120,11 @@ def clip_to_trace(w: np.ndarray, d: float) -> np.ndarray:
         drop = sums[j - 1] - sums[j]
         share = (sums[j - 1] - d) / drop if drop > 0 else 0.0
         theta = knots[j - 1] + share * (knots[j] - knots[j - 1])
-    return np.clip(w - theta, 0.0, 1.0)
+    clipped = np.clip(w - theta, 0.0, 1.0)
+    inner = (clipped > 0.0) & (clipped < 1.0)
+    if np.any(inner):  # sums over entries far outside [0, 1] have rounded theta
+        clipped = np.clip(w - (theta + (clipped.sum() - d) / inner.sum()), 0.0, 1.0)
+    return clipped
 
 
 def fix_signs(components: np.ndarray) -> np.ndarray:

@@ -15,13 +15,16 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_number, check_rows_match
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
 from fairpca.solvers.mbf.paper import Variant
 from fairpca.solvers.mbf.solve import SearchOptions, Solver
 from fairpca.solvers.mmd import kernel_bytes
 
 __all__ = ["MBFPCA", "MBFOptions"]
+
+_NO_VARIANCE = 1e-9  # share of the variance that counts as none
+_BANDWIDTH_ROWS = 5000  # of which the median distance is taken when the kernel is approximated
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,17 @@ class MBFOptions(SearchOptions):
     approximation : {None, "subsample", "fourier"}, default=None
         None: the exact kernel, O(n²) time and O(n) memory. Otherwise a stratified subsample of
         ``approximation_size`` rows, or that many random Fourier features, guide the search; the answer's MMD² is
-        then evaluated once with the exact kernel on all rows, the search is tightened until that meets tau, and
-        ``result_.extra`` shows both values.
-    approximation_size : int, default=5000
-        Rows of the subsample or number of features.
+        then evaluated with the exact kernel on all rows, the search is tightened until that meets tau, and
+        ``result_.extra`` shows both values. Where the exact kernel costs less (no more rows than the subsample, or
+        than a hundred for each feature) it is used instead. An exact value of a million rows takes minutes.
+    approximation_size : int, optional
+        Rows of the subsample (5000) or number of features (256).
     tol : float, default=1e-6
         Tolerance on the gradient of the subproblems.
     max_iter : int, default=50000
         Budget of inner iterations, over all subproblems and starts.
     verbose : int, default=0
-        1 prints each subproblem.
+        1 prints each subproblem and each pass of the exact kernel.
     positive_label : object, optional
         Class that fairness="eop" compares on; by default the larger one of two.
     repms : REPMSOptions or mapping, optional
@@ -87,7 +91,8 @@ class MBFPCA(BaseFairPCA):
     bandwidth : {"code", "median"} or float, default="code"
         Kernel width σ. From the training data projected by PCA: "code" is the square root of half the median
         squared distance (the published code, and the published numbers), "median" the median distance (the
-        paper's text); or a number.
+        paper's text); or a number. The median is over pairs of rows: rows that are given twice add pairs at distance
+        zero and lower it a little, as they do in the published code.
     solver : {"continuation", "repms"}, default="continuation"
         "continuation": from several starts a penalty path, then a climb along the constraint, with a preconditioned
         Riemannian L-BFGS on the Grassmannian.
@@ -121,8 +126,9 @@ class MBFPCA(BaseFairPCA):
     bandwidth_ : float
         The kernel width σ in use; only when groups were given.
     result_ : SolverResult
-        Status (``"converged"``; ``"infeasible"`` with the smallest MMD² found, and a ``ConvergenceWarning``;
-        ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and that warning), history and counts.
+        Status (``"optimal"`` where PCA itself meets tau; ``"converged"``; ``"infeasible"`` with the smallest MMD²
+        found, and a ``ConvergenceWarning``; ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and
+        that warning), history and counts. `bound` is the variance that PCA keeps.
 
     References
     ----------
@@ -204,6 +210,13 @@ class MBFPCA(BaseFairPCA):
             centred, comparisons, n_components, float(self.tau), self.bandwidth_, settings, covariance=covariance
         )
         self.mmd2_ = float(result.extra["mmd2"])
+        if result.status == "converged" and result.extra["variance_ratio"] < _NO_VARIANCE:
+            warnings.warn(
+                f"MBFPCA found nothing but {n_components} directions without variance that meet tau={self.tau:g}: the "
+                f"data have rank {result.extra['rank']} in {X.shape[1]} columns. Raise tau or choose fewer components.",
+                UserWarning,
+                stacklevel=4,
+            )
         return result
 
     def _threads(self) -> int:
@@ -259,14 +272,15 @@ class MBFPCA(BaseFairPCA):
         from fairpca.metrics import median_bandwidth
 
         Z = centred @ top_eigenpairs(covariance, n_components)[1]
-        options = self._options
-        if options.approximation is not None and len(Z) > options.approximation_size:
-            Z = Z[np.random.default_rng(seed).choice(len(Z), options.approximation_size, replace=False)]
+        if self._options.approximation_for(len(Z)) is not None and len(Z) > _BANDWIDTH_ROWS:
+            Z = Z[np.random.default_rng(seed).choice(len(Z), _BANDWIDTH_ROWS, replace=False)]
+        if self._options.verbose:
+            print(f"[MBFPCA] median distance of {len(Z)} rows", flush=True)
         return median_bandwidth(Z, self.bandwidth)
 
     def _warn_large(self, n: int, n_components: int) -> None:
         needed, limit = kernel_bytes(n, n_components), self._options.memory_limit
-        if self._options.approximation is None and needed > limit:
+        if self._options.approximation_for(n) is None and needed > limit:
             warnings.warn(
                 f"the exact kernel takes about {needed / 1e6:.0f} MB for {n} rows, more than memory_limit="
                 f'{limit / 1e6:.0f} MB; set the option approximation to "subsample" or "fourier", or raise '

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
+from fairpca._options import Options
 from fairpca._validation import check_number
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
+from fairpca.solvers.minmax._problem import Objective
+from fairpca.solvers.minmax.sdp import Rounding
+from fairpca.solvers.minmax.weights import Variant
 
-__all__ = ["MinMaxFairPCA"]
+__all__ = ["MinMaxFairPCA", "MinMaxOptions"]
+
+
+@dataclass(frozen=True)
+class MinMaxOptions(Options):
+    """Rare switches of :class:`MinMaxFairPCA`, for the paper's own algorithms.
+
+    Attributes
+    ----------
+    rounding : {"lp", "none"}
+        For "sdp" and "mw" (variant "printed"): reduce the rank by the linear programme (5)-(9), or not at all.
+    eta : float or None
+        For "mw": step size; by default four over the first iterate's largest loss and the root of ``max_iter``.
+    """
+
+    rounding: Rounding = "lp"
+    eta: float | None = None
+
+    def check(self) -> None:
+        """Raise for numbers out of range."""
+        if self.eta is not None:
+            check_number("eta", self.eta, low=0, low_open=True)
 
 
 class MinMaxFairPCA(BaseFairPCA):
@@ -27,25 +54,24 @@ class MinMaxFairPCA(BaseFairPCA):
     ----------
     n_components : int, default=2
         Dimension d of the subspace.
+    objective : {"loss", "error"}, default="loss"
+        "error" minimises the largest reconstruction error instead, which the paper argues against (Figure 2).
     solver : {"dual", "sdp", "mw"}, default="dual"
         "dual" is exact, with a certificate, and by far the fastest. "sdp" is the paper's Algorithm 1 (needs CVXPY
         and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation.
-    objective : {"loss", "error"}, default="loss"
-        "error" minimises the largest reconstruction error instead, which the paper argues against (Figure 2).
+    variant : {"printed", "samadi2018_code", "vu2022_code"}, default="printed"
+        For "mw": which of the published versions to follow (:func:`fairpca.solvers.minmax.solve_minmax_weights`).
+        With "samadi2018_code" every PCA inside the algorithm subtracts the mean of its input, as the program's calls
+        do; where groups are not centred by their own means there is then no certificate.
     centering : {"group", "overall", "none"}, default="group"
         What is subtracted before second moments are taken. The paper centres each group by its own mean.
         ``transform`` subtracts the overall mean (nothing for "none"), because it knows no groups.
-    rounding : {"lp", "none"}, default="lp"
-        For "sdp" and "mw" (variant "paper"): reduce the rank by the linear programme (5)-(9), or not at all.
-    variant : {"paper", "samadi2018_code", "vu2022_code"}, default="paper"
-        For "mw": which of the published versions to follow
-        (:func:`fairpca.solvers.minmax.weights.solve_minmax_weights`).
-    eta : float, optional
-        For "mw": step size; by default four over the first iterate's largest loss and the root of `max_iter`.
     tol : float, default=1e-9
         Relative duality gap for status "optimal" (for "sdp" at least 1e-6).
     max_iter : int, default=100
         Decompositions ("dual"), interior-point iterations ("sdp"), or T, all of which are made ("mw").
+    options : MinMaxOptions or mapping, optional
+        Rare switches by name: ``rounding``, ``eta``.
 
     Attributes
     ----------
@@ -85,63 +111,59 @@ class MinMaxFairPCA(BaseFairPCA):
     [2.769231, 2.769231]
     """
 
+    _options_class: ClassVar[type[Options]] = MinMaxOptions
+
     def __init__(
         self,
         n_components: int = 2,
         *,
+        objective: Objective = "loss",
         solver: Literal["dual", "sdp", "mw"] = "dual",
-        objective: Literal["loss", "error"] = "loss",
+        variant: Variant = "printed",
         centering: Centering = "group",
-        rounding: Literal["lp", "none"] = "lp",
-        variant: Literal["paper", "samadi2018_code", "vu2022_code"] = "paper",
-        eta: float | None = None,
         tol: float = 1e-9,
         max_iter: int = 100,
+        options: MinMaxOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
-        self.solver = solver
         self.objective = objective
-        self.centering = centering
-        self.rounding = rounding
+        self.solver = solver
         self.variant = variant
-        self.eta = eta
+        self.centering = centering
         self.tol = tol
         self.max_iter = max_iter
+        self.options = options
 
     def _check_parameters(self) -> None:
-        if self.eta is not None:
-            check_number("eta", self.eta, low=0, low_open=True)
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.solver == "dual":
-            from fairpca.solvers.minmax.dual import solve_minmax
-
             return solve_minmax(matrices, n_components, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
         if self.solver == "sdp":
-            from fairpca.solvers.minmax.sdp import solve_minmax_sdp
-
             return solve_minmax_sdp(
                 matrices,
                 n_components,
                 objective=self.objective,
-                rounding=self.rounding,
+                rounding=self._options.rounding,
                 tol=self.tol,
                 max_iter=self.max_iter,
             )
-        from fairpca.solvers.minmax.weights import solve_minmax_weights
-
+        recentred = None
+        if self.variant == "samadi2018_code" and self.centering != "group":
+            recentred = moments.means - self._centre(moments), moments.counts
         return solve_minmax_weights(
             matrices,
             n_components,
             objective=self.objective,
             variant=self.variant,
-            eta=self.eta,
+            eta=self._options.eta,
             n_iter=self.max_iter,
-            rounding=self.rounding,
+            rounding=self._options.rounding,
             tol=self.tol,
+            recentred=recentred,
         )
 
     def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
@@ -155,10 +177,8 @@ class MinMaxFairPCA(BaseFairPCA):
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
         dimensions = [model._check_dimension(moments) for model in models]
         others = [{**model.get_params(), "n_components": 0} for model in models]
-        if self.solver != "dual" or any(other != others[0] for other in others):
+        if models[0].solver != "dual" or any(other != others[0] for other in others):
             return super()._solve_path(models, moments)
-        from fairpca.solvers.minmax import solve_minmax_path
-
         first = models[0]
         results = solve_minmax_path(
             moments.second_moments(first.centering),

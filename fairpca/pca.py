@@ -10,7 +10,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._validation import check_components
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 
 __all__ = ["PCA"]
 

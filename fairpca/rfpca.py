@@ -3,30 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import Centering, GroupMoments
-from fairpca._validation import check_choice, check_components, check_number
-from fairpca.solvers._result import SolverResult
-from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
-from fairpca.solvers.rfpca.groups import solve_rfpca_groups
-from fairpca.solvers.rfpca.objective import RobustValue, ambiguity_radii, published_lam
-from fairpca.solvers.rfpca.subgradient import Keep, Retraction, solve_rfpca_subgradient
+from fairpca._options import Options
+from fairpca._validation import check_components, check_number
+from fairpca.solvers import SolverResult
+from fairpca.solvers.rfpca import (
+    ambiguity_radii,
+    solve_rfpca,
+    solve_rfpca_groups,
+    solve_rfpca_path,
+    solve_rfpca_subgradient,
+)
+from fairpca.solvers.rfpca.objective import Variant
+from fairpca.solvers.rfpca.subgradient import Keep, Retraction
 
-__all__ = ["RFPCA"]
+__all__ = ["RFPCA", "RFPCAOptions"]
+
+
+@dataclass(frozen=True)
+class RFPCAOptions(Options):
+    """Rare switches of :class:`RFPCA`.
+
+    Attributes
+    ----------
+    n_starts : int
+        Starts of "subgradient": ordinary PCA and ``n_starts - 1`` random ones.
+    retraction : {"qr", "polar"}
+        Retraction of "subgradient"; the subspaces are the same.
+    keep : {"last", "best"}
+        Iterate by which "subgradient" represents a start.
+    tol : float
+        Relative gap at which "exact" stops and calls the result optimal, and accuracy of "mm".
+    """
+
+    n_starts: int = 21
+    retraction: Retraction = "qr"
+    keep: Keep = "last"
+    tol: float = 1e-9
+
+    def check(self) -> None:
+        """Raise for numbers out of range."""
+        check_number("n_starts", self.n_starts, low=1, integer=True)
+        check_number("tol", self.tol, low=0)
 
 
 class RFPCA(BaseFairPCA):
     """PCA that mitigates the gap between the groups' reconstruction errors, robustly.
 
-    It minimises over k-dimensional subspaces the worst case, over all distributions whose groups lie within given
+    It minimises over d-dimensional subspaces the worst case, over all distributions whose groups lie within given
     radii of the observed ones, of
 
         reconstruction error + lam * |error of group 0 - error of group 1|,
@@ -37,7 +68,7 @@ class RFPCA(BaseFairPCA):
     Parameters
     ----------
     n_components : int, default=2
-        Dimension k of the subspace, smaller than the number of features.
+        Dimension d of the subspace, smaller than the number of features.
     lam : float, default=0.5
         Penalty on the gap, zero or larger.
     alpha : float, default=0.15
@@ -49,28 +80,21 @@ class RFPCA(BaseFairPCA):
         "exact" (two groups) finds the global minimum and proves it.
         "subgradient" is the paper's Algorithm 1; nothing is certified.
         "mm" is majorise-minimise for any number of groups, with a lower bound but no certificate.
-    n_starts : int, default=21
-        Starts of "subgradient": ordinary PCA and ``n_starts - 1`` random ones.
-    max_iter : int, default=1000
-        Steps of "subgradient" from each start, or the limit for "exact" (eigen-decompositions) and "mm" (steps).
-    centering : {"overall", "group", "none"}, default="overall"
+    variant : {"corrected", "printed", "vu2022_code"}, default="corrected"
+        For lam above a group's share the worst case is (r - e)_+^2 ("corrected"); formula (6c) has (r - e)^2
+        ("printed"), which is the same only where the paper's condition (ii) holds. "vu2022_code" is the printed
+        formula with the penalty of the published code, which lowers lam to the smaller group share where its version
+        of the conditions fails (two groups only); ``result_.extra["lam"]`` is what was used.
+    centering : {"group", "overall", "none"}, default="overall"
         Centre of the second moments. The paper takes uncentred moments of data that were standardised with the mean
         of all rows, which is "overall" for raw data.
-    robust_value : {"exact", "printed"}, default="exact"
-        For lam above a group's share the worst case is (r - e)_+^2 ("exact"); formula (6c) has (r - e)^2
-        ("printed"), which is the same only where the paper's condition (ii) holds.
-    reset_lam : bool, default=False
-        Repeat the published code, which lowers lam to the smaller group share where its version of the
-        conditions fails (two groups and ``robust_value="printed"`` only). ``result_.extra["lam"]`` is what was used.
-    retraction : {"qr", "polar"}, default="qr"
-        Retraction of "subgradient"; the subspaces are the same.
-    keep : {"last", "best"}, default="last"
-        Iterate by which "subgradient" represents a start.
-    tol : float, default=1e-9
-        Relative gap at which "exact" stops and calls the result optimal, and accuracy of "mm".
+    max_iter : int, default=1000
+        Steps of "subgradient" from each start, or the limit for "exact" (eigen-decompositions) and "mm" (steps).
     random_state : int, RandomState or None, default=None
         Random starts of "subgradient". A ``RandomState`` passed from fit to fit is consumed as the published code
         consumes numpy's global stream.
+    options : RFPCAOptions or mapping, optional
+        Rare switches by name: ``n_starts``, ``retraction``, ``keep``, ``tol``.
 
     Attributes
     ----------
@@ -85,7 +109,7 @@ class RFPCA(BaseFairPCA):
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Sample variance along each component, and its share of the total.
     result_ : SolverResult
-        Objective, proven lower bound, gap; ``extra["errors"]`` are the groups' reconstruction errors.
+        Objective, bound, gap; ``extra["errors"]`` are the groups' reconstruction errors, ``extra["lam"]`` the penalty.
 
     Examples
     --------
@@ -97,6 +121,8 @@ class RFPCA(BaseFairPCA):
     'optimal'
     """
 
+    _options_class: ClassVar[type[Options]] = RFPCAOptions
+
     def __init__(
         self,
         n_components: int = 2,
@@ -105,47 +131,27 @@ class RFPCA(BaseFairPCA):
         alpha: float = 0.15,
         eps: Sequence[float] | Mapping[Any, float] | None = None,
         solver: Literal["exact", "subgradient", "mm"] = "exact",
-        n_starts: int = 21,
-        max_iter: int = 1000,
+        variant: Variant = "corrected",
         centering: Centering = "overall",
-        robust_value: RobustValue = "exact",
-        reset_lam: bool = False,
-        retraction: Retraction = "qr",
-        keep: Keep = "last",
-        tol: float = 1e-9,
+        max_iter: int = 1000,
         random_state: Any = None,
+        options: RFPCAOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
         self.lam = lam
         self.alpha = alpha
         self.eps = eps
         self.solver = solver
-        self.n_starts = n_starts
-        self.max_iter = max_iter
+        self.variant = variant
         self.centering = centering
-        self.robust_value = robust_value
-        self.reset_lam = reset_lam
-        self.retraction = retraction
-        self.keep = keep
-        self.tol = tol
+        self.max_iter = max_iter
         self.random_state = random_state
+        self.options = options
 
     def _check_parameters(self) -> None:
         check_number("lam", self.lam, low=0)
         check_number("alpha", self.alpha, low=0)
-        check_number("tol", self.tol, low=0)
-        check_number("n_starts", self.n_starts, low=1, integer=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_choice("solver", self.solver, ("exact", "subgradient", "mm"))
-        check_choice("centering", self.centering, ("overall", "group", "none"))
-        check_choice("robust_value", self.robust_value, ("exact", "printed"))
-        check_choice("retraction", self.retraction, ("qr", "polar"))
-        check_choice("keep", self.keep, ("last", "best"))
-        if self.reset_lam and self.robust_value != "printed":
-            raise ValueError(
-                "reset_lam=True repeats the published code and needs robust_value='printed'; the exact robust value "
-                "holds for every lam, so nothing has to be reset."
-            )
 
     def _check_dimension(self, moments: GroupMoments) -> int:
         p = moments.n_features
@@ -180,131 +186,70 @@ class RFPCA(BaseFairPCA):
             raise ValueError(f"eps={eps.tolist()} must be finite and not negative.")
         return eps
 
-    def _check_groups(self, n_groups: int) -> None:
-        if n_groups == 2:
-            return
+    def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
+        return self._solve_one(moments, n_components, self.random_state)
+
+    def _solve_one(self, moments: GroupMoments, n_components: int, random_state: Any) -> SolverResult:
+        self._check_groups(moments.n_groups)
+        self.eps_ = self._radii(moments)
+        problem = (moments.second_moments(self.centering), moments.weights, n_components, float(self.lam), self.eps_)
+        options = self._options
         if self.solver == "exact":
+            return solve_rfpca(*problem, variant=self.variant, tol=options.tol, max_iter=self.max_iter)
+        if self.solver == "mm":
+            return solve_rfpca_groups(*problem, variant=self.variant, tol=options.tol, max_iter=self.max_iter)
+        return solve_rfpca_subgradient(
+            *problem,
+            variant=self.variant,
+            n_starts=options.n_starts,
+            max_iter=self.max_iter,
+            retraction=options.retraction,
+            keep=options.keep,
+            random_state=random_state,
+        )
+
+    def _check_groups(self, n_groups: int) -> None:
+        if n_groups != 2 and self.solver == "exact":
             raise ValueError(
                 f"solver='exact' is for two groups and the data have {n_groups}; choose solver='mm' (with a lower "
                 "bound) or solver='subgradient'."
             )
-        if self.reset_lam:
-            raise ValueError(f"reset_lam=True is defined for two groups and the data have {n_groups}.")
 
-    def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
-        self._check_groups(moments.n_groups)
-        eps = self._radii(moments)
-        second, shares = moments.second_moments(self.centering), moments.weights
-        lam = float(self.lam)
-        if self.reset_lam:
-            lam = published_lam(second, shares, eps, n_components, lam)
-        if self.solver == "exact":
-            result = solve_rfpca(
-                second,
-                shares,
-                n_components,
-                lam,
-                eps,
-                robust_value=self.robust_value,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-        elif self.solver == "mm":
-            result = solve_rfpca_groups(
-                second,
-                shares,
-                n_components,
-                lam,
-                eps,
-                robust_value=self.robust_value,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-        else:
-            result = solve_rfpca_subgradient(
-                second,
-                shares,
-                n_components,
-                lam,
-                eps,
-                robust_value=self.robust_value,
-                n_starts=self.n_starts,
-                max_iter=self.max_iter,
-                retraction=self.retraction,
-                keep=self.keep,
-                random_state=self.random_state,
-            )
-        return self._noted(result, lam, eps)
+    def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
+        """Solve a grid: settings of "exact" share one curve of support points, others one random stream.
 
-    def _noted(self, result: SolverResult, lam: float, eps: np.ndarray) -> SolverResult:
-        self.eps_ = eps
-        return replace(result, extra={**result.extra, "lam": lam})
-
-    def path(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        *,
-        lams: Iterable[float],
-        alphas: Iterable[float] | None = None,
-    ) -> list[RFPCA]:
-        """Fit the whole grid of penalties and radii at once.
-
-        With ``solver="exact"`` all settings share one curve of support points, so a grid costs little more than
-        its hardest setting. With the other solvers the settings are fitted one after the other; a random
-        stream runs on from each to the next.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            The data, or their group moments.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-            Group of each row; left out with GroupMoments.
-        lams : iterable of float
-            Penalties.
-        alphas : iterable of float, optional
-            Values of alpha; by default only that of this estimator. Not together with `eps`.
-
-        Returns
-        -------
-        list of RFPCA
-            Fitted copies of this estimator, for each alpha (outer) and each penalty (inner), the paper's order.
+        A grid of penalties and radii costs "exact" little more than its hardest setting.
         """
-        if alphas is not None and self.eps is not None:
-            raise ValueError("alphas and eps both set the radii; leave one of them out.")
-        grid = list(product([self.alpha] if alphas is None else list(alphas), list(lams)))
-        if not isinstance(X, GroupMoments) and sensitive_features is None:
-            raise ValueError("path needs sensitive_features, the group of each row.")
+        if self.eps is not None and any(model.eps is not None and model.alpha != self.alpha for model in models):
+            raise ValueError("alpha and eps both set the radii; leave one of them out.")
+        dimensions = [model._check_dimension(moments) for model in models]
+        results: list[SolverResult | None] = [None] * len(models)
         stream = check_random_state(self.random_state)
-        models = [clone(self).set_params(alpha=alpha, lam=lam) for alpha, lam in grid]
-        moments = None
+        curves: dict[str, list[int]] = {}
+        for i, model in enumerate(models):
+            if model.solver == "exact":
+                others = {**model.get_params(), "lam": None, "alpha": None, "eps": None, "random_state": None}
+                curves.setdefault(repr(others), []).append(i)
+            else:
+                given = stream if model.random_state is self.random_state else model.random_state
+                results[i] = model._solve_one(moments, dimensions[i], given)
+        for members in curves.values():
+            for i, result in zip(members, self._solve_curve([models[i] for i in members], moments), strict=True):
+                results[i] = result
+        return [result for result in results if result is not None]
+
+    def _solve_curve(self, models: Sequence[Self], moments: GroupMoments) -> list[SolverResult]:
+        """Solve "exact" for models that differ in penalty and radii only."""
+        first = models[0]
+        first._check_groups(moments.n_groups)
         for model in models:
-            model._check_parameters()
-            if moments is None:
-                moments = X if isinstance(X, GroupMoments) else GroupMoments.from_data(X, sensitive_features)
-            model._accept_moments(moments, sensitive_features if isinstance(X, GroupMoments) else None)
-        if moments is None:
-            return []
-        if moments.n_groups < 2:
-            raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
-        dimension = self._check_dimension(moments)
-        self._check_groups(moments.n_groups)
-        if self.solver != "exact" or self.reset_lam:
-            for model in models:
-                given, model.random_state = model.random_state, stream
-                model._store(model._solve_moments(moments, dimension), moments)
-                model.random_state = given
-            return models
-        radii = [model._radii(moments) for model in models]
-        results = solve_rfpca_path(
-            moments.second_moments(self.centering),
+            model.eps_ = model._radii(moments)
+        return solve_rfpca_path(
+            moments.second_moments(first.centering),
             moments.weights,
-            dimension,
-            [(float(model.lam), eps) for model, eps in zip(models, radii, strict=True)],
-            robust_value=self.robust_value,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            first._check_dimension(moments),
+            [(float(model.lam), model.eps_) for model in models],
+            variant=first.variant,
+            tol=first._options.tol,
+            max_iter=first.max_iter,
         )
-        for model, eps, result in zip(models, radii, results, strict=True):
-            model._store(model._noted(result, float(model.lam), eps), moments)
-        return models

@@ -20,14 +20,14 @@ LAYERS = (
     "cli _cli_fit _user_table __main__",
     "bench",
     "experiments",
-    "published _comparison _scoreboard",
+    "published",
     "report plotting",
     "minmax fpca mbfpca rfpca pca _base",
     "metrics datasets synthetic",
     "_moments",
     "solvers",
     "linalg _options",
-    "_validation _resources _outputs _interrupts",
+    "_validation _resources _tables _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 

@@ -118,7 +118,11 @@ def test_affine_map_of_transform(rows):
 
 @pytest.mark.parametrize(
     "options",
-    [{"solver": "mw", "rounding": "none"}, {"solver": "mw"}, {"solver": "sdp", "rounding": "none"}],
+    [
+        {"solver": "mw", "options": {"rounding": "none"}},
+        {"solver": "mw"},
+        {"solver": "sdp", "options": {"rounding": "none"}},
+    ],
     ids=str,
 )
 def test_maps_with_more_columns_keep_the_contract(options, rows):
@@ -139,7 +143,9 @@ def test_maps_with_more_columns_keep_the_contract(options, rows):
 def test_path_is_a_list_of_fitted_estimators(rows):
     X, s = rows
     frame = pd.DataFrame(X, columns=list("uvwxyz"))
-    path = MinMaxFairPCA(objective="error", centering="overall").path(frame, 6, sensitive_features=s)
+    path = MinMaxFairPCA(objective="error", centering="overall").path(
+        frame, sensitive_features=s, n_components=range(1, 7)
+    )
     assert [m.n_components for m in path] == [1, 2, 3, 4, 5, 6]
     for model in path:
         single = MinMaxFairPCA(model.n_components, objective="error", centering="overall").fit(
@@ -148,21 +154,25 @@ def test_path_is_a_list_of_fitted_estimators(rows):
         assert model.result_.objective == pytest.approx(single.result_.objective, abs=1e-12)
         np.testing.assert_allclose(model.transform(frame), single.transform(frame), atol=1e-6)
         assert vars(model).keys() == vars(single).keys()
-    by_moments = MinMaxFairPCA().path(GroupMoments.from_data(X, s), 2)
-    by_rows = MinMaxFairPCA().path(X, 2, sensitive_features=s)
+    by_moments = MinMaxFairPCA().path(GroupMoments.from_data(X, s), n_components=[1, 2])
+    by_rows = MinMaxFairPCA().path(X, sensitive_features=s, n_components=[1, 2])
     assert by_moments[1].losses_ == pytest.approx(by_rows[1].losses_)
 
 
 def test_wrong_path_calls(rows):
     X, s = rows
-    with pytest.raises(ValueError, match="path needs solver='dual'"):
-        MinMaxFairPCA(solver="mw").path(X, 2, sensitive_features=s)
+    with pytest.raises(ValueError, match="path got 'd_max'; give values for some of the parameters centering, "):
+        MinMaxFairPCA().path(X, sensitive_features=s, d_max=[2])
+    with pytest.raises(ValueError, match="path got no grid"):
+        MinMaxFairPCA().path(X, sensitive_features=s)
+    with pytest.raises(ValueError, match="path needs sensitive_features"):
+        MinMaxFairPCA().path(X, n_components=[2])
     with pytest.raises(ValueError, match="two groups or more"):
-        MinMaxFairPCA().path(X, 2, sensitive_features=np.zeros(len(X)))
+        MinMaxFairPCA().path(X, sensitive_features=np.zeros(len(X)), n_components=[2])
     with pytest.raises(ValueError, match="already know their groups"):
-        MinMaxFairPCA().path(GroupMoments.from_data(X, s), 2, sensitive_features=s)
+        MinMaxFairPCA().path(GroupMoments.from_data(X, s), sensitive_features=s, n_components=[2])
     with pytest.raises(ValueError, match="between 1 and 6"):
-        MinMaxFairPCA().path(X, 7, sensitive_features=s)
+        MinMaxFairPCA().path(X, sensitive_features=s, n_components=[7])
 
 
 @pytest.mark.parametrize(
@@ -171,9 +181,11 @@ def test_wrong_path_calls(rows):
         ({"solver": "lp"}, ValueError, "'dual', 'sdp', 'mw'"),
         ({"objective": "gap"}, ValueError, "'loss', 'error'"),
         ({"centering": "mean"}, ValueError, "'group', 'overall', 'none'"),
-        ({"rounding": "qr"}, ValueError, "'lp', 'none'"),
-        ({"variant": "mine"}, ValueError, "'paper', 'samadi2018_code', 'vu2022_code'"),
-        ({"eta": -1.0}, ValueError, "eta=-1.0 is out of range"),
+        ({"options": {"rounding": "qr"}}, ValueError, "'lp', 'none'"),
+        ({"variant": "mine"}, ValueError, "'printed', 'samadi2018_code', 'vu2022_code'"),
+        ({"options": {"eta": -1.0}}, ValueError, "eta=-1.0 is out of range"),
+        ({"options": {"spin": 1}}, ValueError, "options has no 'spin'; MinMaxOptions knows rounding, eta"),
+        ({"tol": float("nan")}, ValueError, r"tol=nan is not a number \(NaN\)"),
         ({"tol": "small"}, TypeError, "tol must be a number"),
         ({"max_iter": 2.5}, TypeError, "max_iter must be an integer"),
         ({"n_components": 0}, ValueError, "between 1 and 6"),
@@ -234,7 +246,7 @@ def test_missing_values_are_an_error(rows):
     with pytest.raises(ValueError, match="NaN"):
         MinMaxFairPCA().fit(X, sensitive_features=s)
     with pytest.raises(ValueError, match="NaN"):
-        MinMaxFairPCA().path(X, 2, sensitive_features=s)
+        MinMaxFairPCA().path(X, sensitive_features=s, n_components=[2])
 
 
 def test_a_group_whose_own_pca_suits_everybody():

@@ -9,11 +9,15 @@ from sklearn.decomposition import PCA as Reference
 
 from fairpca import RFPCA, GroupMoments
 from fairpca.linalg import subspace_distance
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.groups import ChordRelaxation, solve_rfpca_groups
-from fairpca.solvers.rfpca.objective import GroupObjective, ambiguity_radii
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.solvers.rfpca import (
+    GroupObjective,
+    ambiguity_radii,
+    reconstruction_errors,
+    solve_rfpca,
+    solve_rfpca_groups,
+    solve_rfpca_subgradient,
+)
+from fairpca.solvers.rfpca._relaxation import ChordRelaxation
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def test_remark_3_4_recovers_pca(data):
 
 def test_the_gap_closes_as_lam_grows(data):
     X, group = data
-    models = RFPCA(3).path(X, group, lams=[0.0, 0.05, 0.2, 1.0], alphas=[0.0])
+    models = RFPCA(3).path(X, sensitive_features=group, alpha=[0.0], lam=[0.0, 0.05, 0.2, 1.0])
     gaps = [abs(np.subtract(*model.result_.extra["errors"])) for model in models]
     assert np.all(np.diff(gaps) <= 1e-9) and gaps[-1] < 1e-6 < gaps[0]
 
@@ -62,7 +66,7 @@ def test_the_gap_closes_as_lam_grows(data):
 def test_path_equals_single_fits_in_the_papers_order(data):
     X, group = data
     frame = pd.DataFrame(X, columns=list("tuvwxyz"))
-    models = RFPCA(2).path(frame, group, lams=(0.0, 0.5, 2.5), alphas=(0.05, 0.15))
+    models = RFPCA(2).path(frame, sensitive_features=group, alpha=(0.05, 0.15), lam=(0.0, 0.5, 2.5))
     assert [(m.alpha, m.lam) for m in models] == [(a, x) for a in (0.05, 0.15) for x in (0.0, 0.5, 2.5)]
     for model in models:
         alone = RFPCA(2, lam=model.lam, alpha=model.alpha).fit(frame, sensitive_features=group)
@@ -71,15 +75,16 @@ def test_path_equals_single_fits_in_the_papers_order(data):
         assert subspace_distance(model.components_.T, alone.components_.T) < 1e-4
         assert list(model.feature_names_in_) == list("tuvwxyz")
         np.testing.assert_allclose(model.transform(frame), (X - model.mean_) @ model.components_.T, atol=1e-12)
-    by_moments = RFPCA(2).path(GroupMoments.from_data(frame, group), lams=[0.5])
+    by_moments = RFPCA(2).path(GroupMoments.from_data(frame, group), lam=[0.5])
     assert len(by_moments) == 1 and by_moments[0].alpha == 0.15
-    assert RFPCA(2).path(X, group, lams=[]) == []
+    assert RFPCA(2).path(X, sensitive_features=group, lam=[]) == []
 
 
 def test_path_of_the_subgradient_method_runs_on_one_stream(data):
     X, group = data
-    base = RFPCA(2, solver="subgradient", n_starts=3, max_iter=60, random_state=4, robust_value="printed", eps=None)
-    models = base.path(X, group, lams=[0.05, 0.1])
+    options = {"n_starts": 3}
+    base = RFPCA(2, solver="subgradient", variant="printed", max_iter=60, random_state=4, options=options)
+    models = base.path(X, sensitive_features=group, lam=[0.05, 0.1])
     moments = GroupMoments.from_data(X, group)
     stream = np.random.RandomState(4)
     for model in models:
@@ -89,7 +94,7 @@ def test_path_of_the_subgradient_method_runs_on_one_stream(data):
             2,
             model.lam,
             model.eps_,
-            robust_value="printed",
+            variant="printed",
             n_starts=3,
             max_iter=60,
             random_state=stream,
@@ -113,11 +118,11 @@ def test_centering_and_the_published_reset(data):
         for c in ("overall", "group", "none")
     }
     assert objectives["group"] < objectives["overall"] < objectives["none"]
-    free = RFPCA(2, lam=2.0, eps=(0.0, 50.0), robust_value="printed").fit(X, sensitive_features=group)
-    reset = RFPCA(2, lam=2.0, eps=(0.0, 50.0), robust_value="printed", reset_lam=True).fit(X, sensitive_features=group)
+    free = RFPCA(2, lam=2.0, eps=(0.0, 50.0), variant="printed").fit(X, sensitive_features=group)
+    reset = RFPCA(2, lam=2.0, eps=(0.0, 50.0), variant="vu2022_code").fit(X, sensitive_features=group)
     assert free.result_.extra["lam"] == 2.0
     assert reset.result_.extra["lam"] == pytest.approx(np.mean(group == "b"))
-    kept = RFPCA(2, lam=2.0, alpha=0.01, robust_value="printed", reset_lam=True).fit(X, sensitive_features=group)
+    kept = RFPCA(2, lam=2.0, alpha=0.01, variant="vu2022_code").fit(X, sensitive_features=group)
     assert kept.result_.extra["lam"] == 2.0
 
 
@@ -188,12 +193,14 @@ def test_three_groups_through_the_estimator(data):
     with pytest.raises(ValueError, match="solver='exact' is for two groups and the data have 3; choose solver='mm'"):
         RFPCA(2).fit(X, sensitive_features=three)
     mm = RFPCA(2, solver="mm", lam=0.3).fit(X, sensitive_features=three)
-    local = RFPCA(2, solver="subgradient", lam=0.3, keep="best", random_state=0).fit(X, sensitive_features=three)
+    local = RFPCA(2, solver="subgradient", lam=0.3, random_state=0, options={"keep": "best"}).fit(
+        X, sensitive_features=three
+    )
     assert mm.groups_ == ("a", "b", "c") and mm.result_.status in ("converged", "optimal")
     assert mm.result_.objective <= local.result_.objective * (1 + 1e-6)
     assert mm.result_.bound <= mm.result_.objective
     with pytest.raises(ValueError, match="defined for two groups"):
-        RFPCA(2, solver="mm", robust_value="printed", reset_lam=True).fit(X, sensitive_features=three)
+        RFPCA(2, solver="mm", variant="vu2022_code").fit(X, sensitive_features=three)
 
 
 @pytest.mark.parametrize(
@@ -210,14 +217,14 @@ def test_three_groups_through_the_estimator(data):
         ({"eps": [0.1, "x"]}, TypeError, "eps must hold numbers"),
         ({"eps": {"a": 0.1, "c": 0.2}}, ValueError, r"eps names the groups \['a', 'c'\], the data have \['a', 'b'\]"),
         ({"solver": "sdp"}, ValueError, "solver='sdp' is not known; choose one of 'exact', 'subgradient', 'mm'"),
-        ({"retraction": "exp"}, ValueError, "choose one of 'qr', 'polar'"),
-        ({"keep": "all"}, ValueError, "choose one of 'last', 'best'"),
-        ({"centering": "mean"}, ValueError, "choose one of 'overall', 'group', 'none'"),
-        ({"robust_value": "paper"}, ValueError, "choose one of 'exact', 'printed'"),
-        ({"n_starts": 0}, ValueError, "n_starts=0 is out of range"),
+        ({"options": {"retraction": "exp"}}, ValueError, "choose one of 'qr', 'polar'"),
+        ({"options": {"keep": "all"}}, ValueError, "choose one of 'last', 'best'"),
+        ({"centering": "mean"}, ValueError, "choose one of 'group', 'overall', 'none'"),
+        ({"variant": "paper"}, ValueError, "choose one of 'corrected', 'printed', 'vu2022_code'"),
+        ({"options": {"n_starts": 0}}, ValueError, "n_starts=0 is out of range"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),
-        ({"tol": -1e-9}, ValueError, "tol=-1e-09 is out of range"),
-        ({"reset_lam": True}, ValueError, "needs robust_value='printed'"),
+        ({"options": {"tol": -1e-9}}, ValueError, "tol=-1e-09 is out of range"),
+        ({"options": ["keep"]}, TypeError, "give a mapping with some of the names n_starts, retraction, keep, tol"),
         ({"n_components": 7}, ValueError, "must lie between 1 and 6"),
         ({"n_components": 0}, ValueError, "must lie between 1 and 6"),
     ],
@@ -231,12 +238,12 @@ def test_bad_parameters_are_explained(data, options, kind, message):
 def test_bad_paths_are_explained(data):
     X, group = data
     with pytest.raises(ValueError, match="leave one of them out"):
-        RFPCA(eps=(0.1, 0.1)).path(X, group, lams=[0.1], alphas=[0.1])
+        RFPCA(eps=(0.1, 0.1)).path(X, sensitive_features=group, lam=[0.1], alpha=[0.1])
     with pytest.raises(ValueError, match="path needs sensitive_features"):
-        RFPCA().path(X, lams=[0.1])
+        RFPCA().path(X, lam=[0.1])
     with pytest.raises(ValueError, match="path needs two groups"):
-        RFPCA().path(X, np.zeros(len(X)), lams=[0.1])
+        RFPCA().path(X, sensitive_features=np.zeros(len(X)), lam=[0.1])
     with pytest.raises(ValueError, match="lam=-1 is out of range"):
-        RFPCA().path(X, group, lams=[0.1, -1])
+        RFPCA().path(X, sensitive_features=group, lam=[0.1, -1])
     with pytest.raises(ValueError, match="between 1 and 6"):
-        RFPCA(n_components=7).path(X, group, lams=[0.1])
+        RFPCA(n_components=7).path(X, sensitive_features=group, lam=[0.1])

@@ -19,7 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca import FPCA, GroupMoments
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import (
     FPCAProblem,
     RefereeOutcome,

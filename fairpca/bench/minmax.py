@@ -30,7 +30,7 @@ from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
 from fairpca import GroupMoments
-from fairpca.solvers._result import SolverResult
+from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 
 __all__ = ["Instance", "eigopt", "instances", "run"]
@@ -68,10 +68,10 @@ def eigopt(moments: np.ndarray, d: int) -> tuple[np.ndarray, float, int]:
 
 def instances(quick: bool) -> list[Instance]:
     """Load or make the data: credit, faces (when a copy is at hand), synthetic; only small ones when `quick`."""
-    from fairpca.datasets import DataError, load
+    from fairpca.datasets import DataError, load, standardise
 
     credit = load("credit")
-    X = (credit.X - credit.X.mean(axis=0)) / credit.X.std(axis=0, ddof=1)
+    (X,) = standardise(credit.X, ddof=1)
     low = np.asarray(credit.sensitive_features) == "low"
     dimensions = (1, 3, 8) if quick else tuple(range(1, 21))
     found = [_instance("credit", X, low, None, dimensions, 20, lambda d: 1.0, 10)]

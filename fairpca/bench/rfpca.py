@@ -18,15 +18,21 @@ import numpy as np
 import pandas as pd
 
 from fairpca._moments import GroupMoments
-from fairpca.datasets import DataError, load
-from fairpca.solvers.rfpca.exact import solve_rfpca, solve_rfpca_path
-from fairpca.solvers.rfpca.objective import ambiguity_radii
-from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
+from fairpca.datasets import DataError, load, standardise
+from fairpca.experiments.vu2022.methods import RFPCA_GRID, RFPCA_STARTS
+from fairpca.solvers.rfpca import (
+    ambiguity_radii,
+    pca_start,
+    random_starts,
+    solve_rfpca,
+    solve_rfpca_path,
+    solve_rfpca_subgradient,
+)
 
 __all__ = ["GRID", "algorithm_1_in_u", "problem", "run"]
 
-GRID = [(lam, alpha) for alpha in (0.05, 0.1, 0.15) for lam in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)]
-_N_STARTS = 21
+# The paper's grid, as the experiments have it.
+GRID = [(lam, alpha) for alpha in RFPCA_GRID["alpha"] for lam in RFPCA_GRID["lam"]]
 
 
 def algorithm_1_in_u(
@@ -69,9 +75,7 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Tables are standardised; faces (already divided by 255) are only centred.
     """
     data = load(name)
-    X = np.asarray(data.X, dtype=np.float64)
-    if name != "lfw_24x24":
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    (X,) = standardise(np.asarray(data.X, dtype=np.float64), scale=name != "lfw_24x24")
     moments = GroupMoments.from_data(X, data.sensitive_features)
     return moments.second_moments("overall"), moments.weights, moments.counts
 
@@ -94,23 +98,23 @@ def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: 
     V = pca_start(moments, shares, k)
     U = np.linalg.qr(V, mode="complete")[0][:, k:]
     slow = _best_of(lambda: algorithm_1_in_u(moments, shares, lam, eps, U, max_iter, slow_steps), 2 if p > 100 else 3)
-    slow *= _N_STARTS * max_iter / slow_steps
-    starts = np.concatenate((V[None], random_starts(p, k, _N_STARTS - 1, 0)))
+    slow *= RFPCA_STARTS * max_iter / slow_steps
+    starts = np.concatenate((V[None], random_starts(p, k, RFPCA_STARTS - 1, 0)))
 
     def descent() -> object:
         return solve_rfpca_subgradient(
-            moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+            moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
         )
 
     def exact(certified: bool) -> object:
-        return solve_rfpca(moments, shares, k, lam, eps, robust_value="printed", certified=certified)
+        return solve_rfpca(moments, shares, k, lam, eps, variant="printed", certified=certified)
 
     in_v = _best_of(descent, 1 if p > 100 else 3)
     plain = _best_of(lambda: exact(False), repeats)
     proved = _best_of(lambda: exact(True), repeats)
-    result = solve_rfpca(moments, shares, k, lam, eps, robust_value="printed")
+    result = solve_rfpca(moments, shares, k, lam, eps, variant="printed")
     reached = solve_rfpca_subgradient(
-        moments, shares, k, lam, eps, robust_value="printed", starts=starts, max_iter=max_iter
+        moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
     ).objective
     return {
         "data": name,

@@ -11,14 +11,28 @@ from functools import partial
 from typing import Any, overload
 
 from fairpca._validation import check_choice
-from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
 from fairpca.datasets._fetch import fetch, where
 from fairpca.datasets._files import ChecksumError, DataError
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
+from fairpca.datasets._standardise import standardise
 from fairpca.datasets._tables import load_credit, load_synthetic1, load_synthetic2, load_table, split_text
 
-__all__ = ["ChecksumError", "DataError", "Dataset", "describe", "fetch", "load", "names", "split_text", "where"]
+__all__ = [
+    "ChecksumError",
+    "DataError",
+    "Dataset",
+    "Entry",
+    "describe",
+    "facts",
+    "fetch",
+    "load",
+    "names",
+    "split_text",
+    "standardise",
+    "where",
+]
 
 # Data sets with options of their own; the others are plain tables.
 _LOADERS: dict[str, Callable[..., Any]] = {
@@ -43,10 +57,15 @@ def names() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
+def facts(name: str) -> Entry:
+    """Return what is known of a data set (sizes, groups, source, licence, shape of images), without loading it."""
+    check_choice("name", name, names())
+    return CATALOG[name]
+
+
 def describe(name: str) -> str:
     """Return source, sizes, group, label, licence and known concerns of a data set, without loading it."""
-    check_choice("name", name, names())
-    return CATALOG[name].description
+    return facts(name).description
 
 
 @overload

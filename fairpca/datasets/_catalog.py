@@ -28,6 +28,8 @@ class Entry:
         Whether the table comes with the package; otherwise it is fetched from its upstream address.
     train_rows : int or None
         Rows of the training part, where the authors published ten splits.
+    image_shape : tuple of int or None
+        Rows and columns of pixels, where a row of the table is an image.
     dropped : tuple of str
         Columns that the authors' loader leaves out besides the constant ones.
     """
@@ -46,6 +48,7 @@ class Entry:
     rank: int | None = None
     train_rows: int | None = None
     dropped: tuple[str, ...] = ()
+    image_shape: tuple[int, int] | None = None
     concerns: tuple[str, ...] = ()
 
     @property
@@ -303,6 +306,7 @@ CATALOG: dict[str, Entry] = {
         "(bicubic, antialiased) and divided by 255; 2000 women and 2000 men drawn at random.",
         licence="Labeled Faces in the Wild: research use",
         bundled=False,
+        image_shape=(24, 24),
         concerns=(
             "Vu et al. published neither the resizing nor the faces they drew; this rule is compatible with their "
             "numbers, it is not known to be theirs.",
@@ -423,6 +427,7 @@ CATALOG: dict[str, Entry] = {
         "Labeled Faces in the Wild (Huang et al. 2007), grey 49 x 36 images as published with Samadi et al.'s code.",
         licence="Labeled Faces in the Wild: research use",
         bundled=False,
+        image_shape=(49, 36),
         concerns=(
             "The images have 49 rows and 36 columns; the paper's 42 x 42 has the same number of pixels but is not "
             "their shape.",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fairpca.datasets import describe, names, where
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._fetch import fetch, verify
+from fairpca.datasets._fetch import fetch, verify, where
 from fairpca.datasets._files import DataError, cache_folder, mirror_folder
 
 __all__ = ["add_parser"]
@@ -22,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     listing.set_defaults(func=_list)
 
     info = commands.add_parser("info", help="source, groups, licence and known concerns of one data set")
-    info.add_argument("name", choices=names(), metavar="NAME")
+    info.add_argument("name", choices=list(CATALOG), metavar="NAME")
     info.set_defaults(func=_info)
 
     fetching = commands.add_parser("fetch", help="download what is neither bundled, nor in the cache, nor in a mirror")
@@ -35,10 +34,10 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _chosen(given: list[str]) -> tuple[str, ...]:
-    unknown = [name for name in given if name not in names()]
+    unknown = [name for name in given if name not in CATALOG]
     if unknown:
-        raise SystemExit(f"No data set is called {', '.join(unknown)}; there are: {', '.join(names())}.")
-    return tuple(given) or names()
+        raise SystemExit(f"No data set is called {', '.join(unknown)}; there are: {', '.join(CATALOG)}.")
+    return tuple(given) or tuple(CATALOG)
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -51,7 +50,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    print(describe(arguments.name))
+    print(CATALOG[arguments.name].description)
     print(f"Where: {where(arguments.name)}")
     return 0
 

@@ -1,6 +1,38 @@
-"""Experiments that reproduce the papers' exhibits: `run` one, or `load_results` that stand in ``data/results``."""
+"""Experiments that reproduce the papers' exhibits: `run` one, or `load_results` that stand in ``data/results``.
 
-from fairpca.experiments.engine.results import load_results, recompute
-from fairpca.experiments.engine.runner import collect, get, names, run, status
+A module with experiments needs no more than this package: it says its cells (`Cell`), computes them, makes a table of
+them (`tidy`) and makes all that known (`register`; `register_claims` for verdicts on what a paper states).
+"""
 
-__all__ = ["collect", "get", "load_results", "names", "recompute", "run", "status"]
+from fairpca._resources import added_roots
+from fairpca.experiments.engine.registry import Cell, Experiment, Profile, register
+from fairpca.experiments.engine.results import StoredResults, load_results, recompute, save_results, stored_names
+from fairpca.experiments.engine.runner import collect, get, names, run, status, tidy
+from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, judge, register_claims, verdict
+
+__all__ = [
+    "Cell",
+    "Experiment",
+    "Profile",
+    "StoredResults",
+    "Verdict",
+    "as_records",
+    "collect",
+    "decide",
+    "get",
+    "judge",
+    "load_results",
+    "names",
+    "recompute",
+    "register",
+    "register_claims",
+    "run",
+    "save_results",
+    "status",
+    "stored_names",
+    "tidy",
+    "verdict",
+]
+
+# Other checkouts bring their papers' experiments under this name too, so that a folder can move between them.
+__path__ += [str(root / "fairpca" / "experiments") for root in added_roots()]

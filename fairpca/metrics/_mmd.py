@@ -117,12 +117,13 @@ def _squared_distances(rows: np.ndarray) -> Iterator[np.ndarray]:
 def _kernel_product(rows: np.ndarray, sigma: float, W: np.ndarray) -> np.ndarray:
     """Return K @ W for the Gaussian kernel matrix K of `rows`, holding one pair of tiles at a time."""
     out = np.zeros_like(W)
-    factor = -0.5 / sigma**2
+    factor = -min(0.5 / sigma / sigma, 1e300)  # finite, so that a distance of zero stays one
     for upper, right in _tiles(len(rows)):
         # Distances by differences: the expansion |a|^2 + |b|^2 - 2ab would lose the digits that MMD needs.
         K = cdist(rows[upper], rows[right], "sqeuclidean")
-        K *= factor
-        np.exp(K, out=K)
+        with np.errstate(over="ignore", under="ignore"):
+            K *= factor
+            np.exp(K, out=K)
         out[upper] += K @ W[right]
         if upper != right:
             out[right] += K.T @ W[upper]

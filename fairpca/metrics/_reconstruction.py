@@ -21,17 +21,23 @@ __all__ = [
 ]
 
 
-def _projection(V: Any, projection: Any, n_features: int) -> np.ndarray:
-    """Return the matrix R = I - P that leaves what is lost, for a basis `V` or a scoring matrix P."""
+def _lost(moments: np.ndarray, V: Any, projection: Any) -> np.ndarray:
+    """Return ``tr (I - P)' M (I - P)`` of each matrix M, for P = VV' of a basis `V` or a scoring matrix P.
+
+    What is lost is multiplied out, not taken as the difference of two traces, so that small errors are accurate.
+    """
     if (V is None) == (projection is None):
         raise ValueError("give either V (an orthonormal basis) or projection (a square scoring matrix), not both.")
+    p = moments.shape[1]
     if V is not None:
-        V = check_basis(V, n_features)
-        return np.eye(n_features) - V @ V.T
+        V = check_basis(V, p)
+        left = np.eye(p) - V @ V.T
+        return np.array([np.vdot(M - (M @ V) @ V.T, left) for M in moments])  # a thin V saves the square matrices
     P = np.asarray(projection, dtype=np.float64)
-    if P.shape != (n_features, n_features):
-        raise ValueError(f"projection has shape {P.shape}; it must be {n_features} × {n_features}.")
-    return np.eye(n_features) - P
+    if P.shape != (p, p):
+        raise ValueError(f"projection has shape {P.shape}; it must be {p} × {p}.")
+    left = np.eye(p) - P
+    return np.einsum("gij,ij->g", moments, left @ left.T)
 
 
 def _moments_about(
@@ -95,8 +101,7 @@ def reconstruction_errors(
         Indexed by group label.
     """
     labels, moments = _moments_about(X, sensitive_features, centering, centers)
-    left = _projection(V, projection, moments.shape[1])
-    errors = np.einsum("gij,ij->g", moments, left @ left.T)
+    errors = _lost(moments, V, projection)
     return by_group(np.maximum(errors, 0.0), labels, "reconstruction_error")
 
 
@@ -127,12 +132,11 @@ def reconstruction_losses(
         Indexed by group label. Not negative when P is a projector of rank `n_components`.
     """
     labels, moments = _moments_about(X, sensitive_features, centering, centers)
-    left = _projection(V, projection, moments.shape[1])
+    errors = _lost(moments, V, projection)
     if n_components is None:
         if V is None:
             raise ValueError("a projection matrix does not tell its target dimension; give n_components.")
         n_components = int(np.asarray(V).shape[1])
-    errors = np.einsum("gij,ij->g", moments, left @ left.T)
     best = np.array([np.trace(M) - top_eigenpairs(M, n_components)[0].sum() for M in moments])
     return by_group(errors - best, labels, "reconstruction_loss")
 

@@ -18,9 +18,11 @@ CONFIGURED = [
     MinMaxFairPCA(solver="mw", variant="samadi2018_code", tol=0.5),
     MinMaxFairPCA(solver="mw", variant="vu2022_code", tol=0.5),
     RFPCA(),
-    RFPCA(lam=2.0, robust_value="printed", reset_lam=True, centering="group"),
-    RFPCA(solver="subgradient", n_starts=3, random_state=0),
-    RFPCA(solver="subgradient", lam=0.1, n_starts=2, retraction="polar", keep="best", random_state=0),
+    RFPCA(lam=2.0, variant="vu2022_code", centering="group"),
+    RFPCA(solver="subgradient", random_state=0, options={"n_starts": 3}),
+    RFPCA(
+        solver="subgradient", lam=0.1, random_state=0, options={"n_starts": 2, "retraction": "polar", "keep": "best"}
+    ),
     RFPCA(solver="mm", eps=[0.1, 0.1], centering="none"),
     MBFPCA(tau=0.05),
     MBFPCA(tau=0.05, bandwidth="median", n_starts=2, random_state=0),

@@ -11,11 +11,12 @@ import fairpca
 TEXT = (Path(__file__).resolve().parents[2] / "chapters/start/notation.md").read_text(encoding="utf8")
 TABLE = TEXT[TEXT.index("```{list-table}") :]
 ROWS = [row.split("\n  - ") for row in re.split(r"\n\* - ", TABLE.split("\n```", 1)[0])[1:]]
-NAMES = sorted({name for row in ROWS for name in re.findall(r"`([\w.]+)`", row[5])} - {"fairpca"})
+NAMES = sorted({name for row in ROWS for name in re.findall(r"`([\w.]+)`", row[-1])} - {"fairpca"})
 
 
-def test_rows_have_a_cell_for_each_paper():
-    assert len(ROWS) > 25 and {len(row) for row in ROWS} == {6}
+def test_rows_have_a_cell_for_each_column():
+    assert len(ROWS) > 25 and {len(row) for row in ROWS} == {len(ROWS[0])}
+    assert ROWS[0][0] == "What" and ROWS[0][-1] == "In `fairpca`"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -458,3 +458,10 @@ def test_groups_may_have_any_labels():
     both = pd.DataFrame({"sex": names, "old": np.arange(len(names)) % 2 == 0})
     assert len(metrics.reconstruction_errors(X, V, both)) == 4
     assert metrics.mmd_squared(X @ V, names, 1.0) == pytest.approx(metrics.mmd_squared(X @ V, labels, 1.0))
+
+
+def test_mmd_of_extreme_widths_has_its_limits():
+    Z = np.random.default_rng(0).standard_normal((40, 3))
+    groups = np.arange(40) % 4 == 0
+    assert metrics.mmd_squared(Z, groups, 1e300) == 0.0  # every two rows look alike
+    assert metrics.mmd_squared(Z, groups, 1e-300) == pytest.approx(1 / 10 + 1 / 30)  # a row is like itself only

@@ -14,6 +14,9 @@ import pandas as pd
 from fairpca.experiments.engine.store import canonical_json, decode_value
 
 CELL = "cell"
+# Columns of tidy tables: keys, what is measured and how, statistics. Other keys stand behind the known ones.
+_KEYS = ("exhibit", "dataset", "p", "method", "setting", "d")
+_VALUES = ("value", "mean", "sd", "min", "q1", "median", "q3", "max", "n")
 
 
 def cells_frame(cells: Iterable[tuple[str, Sequence[Mapping[str, Any]]]]) -> pd.DataFrame:
@@ -157,3 +160,12 @@ def tidy(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def canonical_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns of a tidy table in order: keys, ``metric``, ``protocol``, values; others stay as they are."""
+    if "metric" not in table.columns:
+        return table
+    last = ("metric", "protocol", *_VALUES)
+    others = [name for name in table.columns if name not in (*_KEYS, *last)]
+    return table[[name for name in (*_KEYS, *others, *last) if name in table.columns]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import platform
 import subprocess
@@ -13,20 +14,27 @@ from typing import Any
 import fairpca
 
 _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pymanopt", "numba", "cvxpy", "clarabel", "fairlearn")
+_RESULTS = "data/results"
 
 
-def provenance() -> dict[str, Any]:
-    """Versions, platform, processor, date and commit of this run."""
+@functools.cache
+def source() -> dict[str, Any]:
+    """Commit, platform and processor of this process, taken once: what is loaded stays.
+
+    The commit is None where it does not say which code computes: outside a repository, or with uncommitted changes.
+    """
+    commit, changes = commit_and_changes()
     return {
-        "fairpca": fairpca.__version__,
-        "python": platform.python_version(),
-        "packages": package_versions(),
+        "commit": None if changes else commit,
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "processors": os.cpu_count(),
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **_commit(),
     }
+
+
+def now() -> str:
+    """Date and time (UTC), to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def package_versions() -> dict[str, str]:
@@ -50,19 +58,37 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _commit() -> dict[str, Any]:
-    """Commit of the source tree, and whether it had changes; nothing outside a source tree."""
-    root = Path(fairpca.__file__).resolve().parents[1]
+def commit_and_changes() -> tuple[str | None, list[str]]:
+    """Commit of the source tree, or None, and what is not as in it; stored results themselves do not count."""
+    root = _root()
     if not (root / ".git").exists():
-        return {}
+        return None, []
     try:
-        commit = _git(root, "rev-parse", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "fairpca") != ""
+        commit = _git(root, "rev-parse", "--verify", "HEAD")
+        status = _git(root, "status", "--porcelain", "--", ".", f":(exclude){_RESULTS}")
     except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {"commit": commit, "commit_has_changes": changed}
+        return None, []
+    return commit, [line[3:] for line in status.splitlines()]
+
+
+def is_ancestor(commit: str) -> bool | None:
+    """Whether a commit is in the history of the source tree; None where that cannot be known."""
+    root = _root()
+    try:
+        if not (root / ".git").exists() or _git(root, "rev-parse", "--is-shallow-repository") == "true":
+            return None
+        _git(root, "merge-base", "--is-ancestor", commit, "HEAD")
+    except subprocess.CalledProcessError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _root() -> Path:
+    return Path(fairpca.__file__).resolve().parents[1]
 
 
 def _git(root: Path, *arguments: str) -> str:
     result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-    return result.stdout.strip()
+    return result.stdout.rstrip()

@@ -8,12 +8,15 @@ import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 import fairpca.experiments
+from fairpca.experiments.engine.frames import canonical_columns
+from fairpca.experiments.engine.inputs import InputError, check_input_names, input_digest, reading
 from fairpca.experiments.engine.origin import loaded_code_hash
 from fairpca.experiments.engine.store import canonical_json
 
@@ -21,9 +24,6 @@ Profile = Literal["smoke", "paper"]
 PROFILES: tuple[Profile, ...] = ("smoke", "paper")
 Records = Mapping[str, Any] | list[dict[str, Any]]
 Function = Callable[..., Records]
-
-# Modules of this package that hold no experiments.
-_MACHINERY = {"engine"}
 
 
 class Cell(Mapping[str, Any]):
@@ -91,6 +91,8 @@ class Experiment:
         What computes a cell, by the cell's ``method``; a single entry ``""`` computes all of them.
     tabulate : callable
         ``tabulate(frame)`` turns the cells' frame into the tidy table.
+    inputs : tuple of str
+        Stored results and published tables that cells or table are made from.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Experiment:
     cells: Callable[[Profile], Iterable[Mapping[str, Any]]]
     functions: Mapping[str, Function]
     tabulate: Callable[[pd.DataFrame], pd.DataFrame]
+    inputs: tuple[str, ...] = ()
 
     def grid(self, profile: Profile) -> list[Cell]:
         """Cells of a profile, checked."""
@@ -126,9 +129,33 @@ class Experiment:
         """Code hash of each of `functions` (computed once a process)."""
         return {label: loaded_code_hash(function) for label, function in self.functions.items()}
 
-    def hash(self, cell: Mapping[str, Any]) -> str:
-        """Code hash of what computes this cell."""
-        return self.hashes()[self.label(cell)]
+    def digests(self) -> dict[str, str]:
+        """Digest of each of `inputs`; one that is not there is an error that says how to make it."""
+        found = {name: input_digest(name) for name in self.inputs}
+        for name, digest in found.items():
+            if digest:
+                continue
+            if name.startswith("published/"):
+                raise InputError(f"{self.name!r} reads data/{name}.csv, which is not there.")
+            raise InputError(
+                f"{self.name!r} reads the stored results of {name!r}, which are not there. "
+                f"Make them first: fairpca run {name} --profile paper --save."
+            )
+        return found
+
+    def keys(self, digests: Mapping[str, str]) -> dict[str, str]:
+        """What identifies, in a store, the results of each of `functions`: its code and what it reads."""
+        if not digests:
+            return self.hashes()
+        read = canonical_json(dict(digests))
+        return {
+            label: hashlib.sha256(f"{code}\0{read}".encode()).hexdigest()[:32] for label, code in self.hashes().items()
+        }
+
+    def table(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """The tidy table of a frame of cells, its columns in the order that all tables have."""
+        with reading(self.name, self.digests()):
+            return canonical_columns(self.tabulate(cells))
 
 
 _REGISTRY: dict[str, Experiment] = {}
@@ -141,13 +168,14 @@ def register(
     run_cell: Function | Mapping[str, Function],
     tabulate: Callable[[pd.DataFrame], pd.DataFrame],
     title: str = "",
+    inputs: Iterable[str] = (),
 ) -> Experiment:
     """Make an experiment known under ``"<paper>/<exhibit>"``.
 
     Parameters
     ----------
     name : str
-        ``"<paper>/<exhibit>"``, for instance ``"lee2022/table1"``.
+        ``"<paper>/<exhibit>"``.
     cells : callable
         ``cells(profile)`` returns the cells, as `Cell` or dict. Cheap: it is called often.
     run_cell : callable or mapping of str to callable
@@ -158,6 +186,10 @@ def register(
         From the frame of cells (key columns, then returned columns) to the tidy table.
     title : str
         One line that says what it reproduces.
+    inputs : iterable of str
+        What the cells or the table read besides data sets: stored results, ``"<paper>/<exhibit>"``, and published
+        tables, ``"published/<paper>/<table>"``. When one changes, what was computed from it is computed again; to read
+        one that is not declared is an error.
 
     Returns
     -------
@@ -167,23 +199,22 @@ def register(
     if name.count("/") != 1:
         raise ValueError(f"The name of an experiment is '<paper>/<exhibit>'; got {name!r}.")
     functions = dict(run_cell) if isinstance(run_cell, Mapping) else {"": run_cell}
-    experiment = Experiment(name, title, cells, functions, tabulate)
+    declared = tuple(inputs)
+    check_input_names(name, declared)
+    experiment = Experiment(name, title, cells, functions, tabulate, declared)
     _REGISTRY[name] = experiment
     return experiment
 
 
 def _papers() -> list[str]:
-    found = (module.name for module in pkgutil.iter_modules(fairpca.experiments.__path__))
-    return sorted(name for name in found if not name.startswith("_") and name not in _MACHINERY)
+    return sorted(module.name for module in pkgutil.iter_modules(fairpca.experiments.__path__) if module.ispkg)
 
 
 def get(name: str) -> Experiment:
     """Return the experiment of that name; an unknown one is an error that lists what there is."""
     paper = name.partition("/")[0]
-    if name not in _REGISTRY:
-        for module in _papers():
-            if module == paper or module.startswith(f"{paper}_"):
-                importlib.import_module(f"fairpca.experiments.{module}")
+    if name not in _REGISTRY and paper in _papers():
+        importlib.import_module(f"fairpca.experiments.{paper}")
     if name not in _REGISTRY:
         raise ValueError(f"Unknown experiment {name!r}; known are {', '.join(names()) or 'none'}.")
     return _REGISTRY[name]
@@ -194,3 +225,26 @@ def names() -> list[str]:
     for paper in _papers():
         importlib.import_module(f"fairpca.experiments.{paper}")
     return sorted(_REGISTRY)
+
+
+def in_order(chosen: Iterable[str]) -> list[str]:
+    """Sort names of experiments so that each comes after those whose results it reads, otherwise as given."""
+    wanted = list(dict.fromkeys(chosen))
+    graph: dict[str, list[str]] = {}
+    pending = list(wanted)
+    while pending:
+        name = pending.pop()
+        if name not in graph:
+            graph[name] = sorted(read for read in get(name).inputs if not read.startswith("published/"))
+            pending += graph[name]
+    place = {name: number for number, name in enumerate(wanted)}
+    sorter, ordered = TopologicalSorter(graph), []
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise ValueError(f"Experiments read each other's results in a circle: {' -> '.join(error.args[1])}.") from error
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=lambda name: place.get(name, len(place)))
+        ordered += ready
+        sorter.done(*ready)
+    return [name for name in ordered if name in place]

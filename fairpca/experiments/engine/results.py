@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,21 +17,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
-from fairpca._resources import data_path
+from fairpca._resources import added_roots, data_paths, paper_path
+from fairpca._tables import read_table
+from fairpca.experiments.engine.attempts import compute
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
-from fairpca.experiments.engine.provenance import provenance
+from fairpca.experiments.engine.inputs import input_digest
+from fairpca.experiments.engine.provenance import commit_and_changes, is_ancestor
 from fairpca.experiments.engine.registry import Cell, Experiment, Profile, get
 from fairpca.experiments.engine.store import Store, StoredCell
+
+_ATTEMPTS = 5
+
+
+class ResultsError(RuntimeError):
+    """Stored files do not belong together, or may not be written; the message says what to do."""
 
 
 def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> list[tuple[Cell, StoredCell]]:
     """Cells of a profile with what the store has of them for the current code; missing ones are an error."""
-    known = store.get(experiment.name, experiment.hashes().values())
+    keys = experiment.keys(experiment.digests())
+    known = store.get(experiment.name, keys.values())
     found, missing = [], 0
     for cell in experiment.grid(profile):
-        outcome = known.get((cell.json, experiment.hash(cell)))
+        outcome = known.get((cell.json, keys[experiment.label(cell)]))
         if outcome is None or outcome.status != "done":
             missing += 1
         else:
@@ -35,7 +54,8 @@ def finished_cells(experiment: Experiment, profile: Profile, store: Store) -> li
     if missing:
         raise LookupError(
             f"{missing} of {missing + len(found)} cells of {experiment.name!r} ({profile}) are not in "
-            f"{store.path.name} for the current code. Compute them: fairpca run {experiment.name} --profile {profile}."
+            f"{store.path.name} for the current code and inputs. Compute them: "
+            f"fairpca run {experiment.name} --profile {profile}."
         )
     return found
 
@@ -45,22 +65,18 @@ def table_text(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV table exactly; empty text stays empty text in columns of text."""
-    table = pd.read_csv(path, float_precision="round_trip")
-    for name in ("dataset", "method", "setting", "metric", "protocol"):
-        if name in table.columns:
-            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
-    return table
-
-
 def grid_hash(cells: Sequence[str]) -> str:
     """Identify a set of cells, whatever their order."""
     return hashlib.sha256("\n".join(sorted(cells)).encode()).hexdigest()[:32]
 
 
 def save_results(
-    name: str, profile: Profile = "paper", *, store: Any = None, folder: str | os.PathLike[str] | None = None
+    name: str,
+    profile: Profile = "paper",
+    *,
+    store: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    table: pd.DataFrame | None = None,
 ) -> list[Path]:
     """Write an experiment's finished results: the table, its provenance and the values of every cell.
 
@@ -73,44 +89,100 @@ def save_results(
     store : path, optional
         The store that has them.
     folder : path, optional
-        Default: ``data/results`` of the source tree.
+        Default: ``data/results`` of the source tree, which must be a clean tree of a commit (changes in
+        ``data/results`` itself do not count).
+    table : DataFrame, optional
+        What `run` has just returned; without it the table is made from the cells again.
 
     Returns
     -------
     list of Path
-        The files written.
+        The files written: all of them, or none.
     """
     experiment = get(name)
+    base = (Path(folder) if folder is not None else _results_folder(name)) / name
+    own = folder is None and not any(root in base.parents for root in added_roots())
+    commit = _commit_to_name(required=own)
     found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
     cells = [(cell.json, outcome.records) for cell, outcome in found]
-    with HeedInterrupts():
-        table = experiment.tabulate(cells_frame(cells))
+    if table is None:
+        with HeedInterrupts():
+            table = experiment.table(cells_frame(cells))
+    contents = {
+        base.with_name(base.name + ".cells.csv.gz"): write_cells(cells),
+        base.with_name(base.name + ".csv"): table_text(table).encode(),
+    }
     record = {
         "experiment": name,
         "title": experiment.title,
         "profile": profile,
         "code": experiment.hashes(),
+        "inputs": experiment.digests(),
         "grid": grid_hash([cell for cell, _ in cells]),
+        "files": {path.name: hashlib.sha256(content).hexdigest() for path, content in contents.items()},
         "cells": len(cells),
         "wall_seconds": round(sum(outcome.wall_seconds for _, outcome in found), 3),
         "cpu_seconds": round(sum(outcome.cpu_seconds for _, outcome in found), 3),
         "computed_from": min(outcome.finished for _, outcome in found),
         "computed_to": max(outcome.finished for _, outcome in found),
-        **provenance(),
+        "computed_by": _computed_by([outcome for _, outcome in found]),
+        "commit": commit,
     }
-    base = (Path(folder) if folder is not None else _results_folder()) / name
-    files = {
-        base.with_name(base.name + ".cells.csv.gz"): write_cells(cells),
-        base.with_name(base.name + ".csv"): table_text(table).encode(),
-        base.with_name(base.name + ".json"): (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode(),
-    }
-    outputs = Outputs({path.name: path for path in files})
-    outputs.write({path.name: content for path, content in files.items()})
-    return list(files)
+    # Last, so that the digests in it fit only when everything is there.
+    contents[base.with_name(base.name + ".json")] = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
+    outputs = Outputs({path.name: path for path in contents})
+    with _alone_in(base.parent):
+        outputs.write({path.name: content for path, content in contents.items()})
+    return list(contents)
 
 
-def _results_folder() -> Path:
-    folder = Path(data_path("results"))
+def _commit_to_name(required: bool) -> str | None:
+    """The commit whose code this is; None if there is none and none is required."""
+    commit, changes = commit_and_changes()
+    if required and (commit is None or changes):
+        what = f"has uncommitted changes ({', '.join(changes[:3])}{', …' if len(changes) > 3 else ''})"
+        raise ResultsError(
+            f"Results are saved to data/results with the commit whose code computed them, but this source tree "
+            f"{what if changes else 'is not a git repository'}. Commit first, or write elsewhere with --out FOLDER; "
+            "the cells are kept."
+        )
+    return None if changes else commit
+
+
+def _computed_by(outcomes: Sequence[StoredCell]) -> list[dict[str, Any]]:
+    """Versions, commit and machine of the processes that computed cells, with how many each kind computed.
+
+    A commit that this tree's history does not have says nothing to a reader and is left out: the code is the one whose
+    hash stands in the record, and ``commit`` has it.
+    """
+    kinds: dict[str, dict[str, Any]] = {}
+    for outcome in outcomes:
+        packages = dict(outcome.versions)
+        own = {name: packages.pop(name, None) for name in ("fairpca", "python")}
+        kind = {**own, "packages": packages, **outcome.source}
+        kinds.setdefault(json.dumps(kind, sort_keys=True), {"cells": 0, **kind})["cells"] += 1
+    for kind in kinds.values():
+        if kind.get("commit") and is_ancestor(kind["commit"]) is False:
+            kind["commit"] = None
+    return list(kinds.values())
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time write to a folder, and remove what killed ones have left there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        if fcntl is not None:
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            for left in folder.glob(".fairpca-*"):
+                left.unlink(missing_ok=True)
+        yield
+
+
+def _results_folder(name: str) -> Path:
+    folder = paper_path("results", name.partition("/")[0]).parent
     if folder.parent.name == "_data":
         raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
     return folder
@@ -129,7 +201,7 @@ class StoredResults:
     cells : DataFrame
         Values of every cell.
     provenance : dict
-        Code hashes, versions, machine, cost.
+        Code hashes, inputs, versions, machines, commits, cost, digests of the other two files.
     """
 
     name: str
@@ -139,14 +211,18 @@ class StoredResults:
 
     @property
     def stale_reasons(self) -> list[str]:
-        """What has changed since: code of a method, or the grid of cells."""
+        """What has changed since: code of a method, an input, or the grid of cells."""
         experiment = get(self.name)
         stored, current = self.provenance["code"], experiment.hashes()
+        read, now = self.provenance["inputs"], {name: input_digest(name) for name in experiment.inputs}
         labels = sorted(set(stored) | set(current))
         reasons = [
             f"the code{' of ' + label if label else ''} has changed"
             for label in labels
             if stored.get(label) != current.get(label)
+        ]
+        reasons += [
+            f"the input {name} has changed" for name in sorted({*read, *now}) if read.get(name) != now.get(name)
         ]
         if self.provenance["grid"] != grid_hash([cell.json for cell in experiment.grid(self.provenance["profile"])]):
             reasons.append("the grid of cells has changed")
@@ -154,30 +230,48 @@ class StoredResults:
 
     @property
     def stale(self) -> bool:
-        """Whether the results were computed by other code or on other cells than today's."""
+        """Whether the results were computed by other code, from other inputs or on other cells than today's."""
         return bool(self.stale_reasons)
 
 
 def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
     """Names of the experiments whose results are in the repository."""
-    base = Path(folder) if folder is not None else Path(data_path("results"))
-    return sorted(path.relative_to(base).with_suffix("").as_posix() for path in base.glob("*/*.json"))
+    bases = [Path(folder)] if folder is not None else data_paths("results")
+    return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
 def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
     """Read an experiment's results from the repository (or the installed package)."""
-    base = (Path(folder) if folder is not None else Path(data_path("results"))) / name
+    base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():
         raise LookupError(
             f"There are no stored results of {name!r}; there are {', '.join(stored_names(folder)) or 'none'}. "
             f"Make them: fairpca run {name} --profile paper --save."
         )
-    return StoredResults(
-        name,
-        read_table(base.with_name(base.name + ".csv")),
-        cells_frame(read_cells(base.with_name(base.name + ".cells.csv.gz").read_bytes())),
-        json.loads(record.read_text(encoding="utf-8")),
+    paths = [base.with_name(base.name + suffix) for suffix in (".csv", ".cells.csv.gz")]
+    for attempt in range(_ATTEMPTS):
+        try:
+            told = json.loads(record.read_text(encoding="utf-8"))
+            contents = [path.read_bytes() for path in paths]
+            digests = {
+                path.name: hashlib.sha256(content).hexdigest() for path, content in zip(paths, contents, strict=True)
+            }
+            wrong = [path.name for path in paths if told["files"][path.name] != digests[path.name]]
+        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+            missing = getattr(error, "filename", None)
+            wrong = [Path(missing).name if missing else record.name]
+        if not wrong:
+            table, cells = contents
+            return StoredResults(name, read_table(io.BytesIO(table)), cells_frame(read_cells(cells)), told)
+        # Another process may be putting new files in place.
+        if attempt < _ATTEMPTS - 1:
+            time.sleep(0.05 * 2**attempt)
+    raise ResultsError(
+        f"The files of {name!r} in {base.parent} do not belong together: {', '.join(wrong)} is not what {record.name} "
+        "describes (edited by hand, or left by a run that was killed). "
+        f"Restore them (git checkout -- 'data/results/{name}.*') or make them again: "
+        f"fairpca run {name} --profile paper --save."
     )
 
 
@@ -221,16 +315,15 @@ def recompute(
     LookupError
         If no stored cell matches.
     """
-    from fairpca.experiments.engine.runner import compute
-
     experiment, stored = get(name), load_results(name, folder)
     chosen = stored.cells[_matches(stored.cells, where or {})]
     if chosen.empty:
         raise LookupError(f"No stored cell of {name!r} matches {dict(where or {})!r}.")
     rows: list[dict[str, Any]] = []
+    digests = experiment.digests()
     for cell, part in chosen.groupby(CELL, sort=False):
         key = json.loads(str(cell))
-        live = compute(experiment.functions[experiment.label(key)], name, key)
+        live = compute(experiment.functions[experiment.label(key)], name, key, digests)
         # The stored records go through the same frame, so that types and missing values are alike.
         fresh = cells_frame([(str(cell), live)])
         if len(fresh) != len(part):

@@ -13,21 +13,14 @@ An experiment is registered in a module of this package::
     def tabulate(cells):
         return tidy(cells, ["pct_var", "mmd2"])
 
-    register("lee2022/table1", cells=cells, run_cell=run_cell, tabulate=tabulate, title="Table 1")
+    register("<paper>/table1", cells=cells, run_cell=run_cell, tabulate=tabulate, title="Table 1")
 """
 
 from __future__ import annotations
 
-import datetime
-import inspect
-import os
-import signal
 import sys
-import threading
 import time
-import traceback
-import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -35,29 +28,44 @@ from typing import Any
 import pandas as pd
 
 from fairpca._interrupts import HeedInterrupts
+from fairpca.experiments.engine.attempts import Task
+from fairpca.experiments.engine.claims import Claims
 from fairpca.experiments.engine.codehash import script_sources
 from fairpca.experiments.engine.frames import cells_frame, tidy
-from fairpca.experiments.engine.origin import Origin, OriginError, origin, refuse_other_origin
+from fairpca.experiments.engine.inputs import InputError, input_digest
+from fairpca.experiments.engine.origin import OriginError, origin, refuse_other_origin
+from fairpca.experiments.engine.places import ClusterError, here, in_processes, on_cluster
 from fairpca.experiments.engine.registry import (
     PROFILES,
     Cell,
     Experiment,
-    Function,
     Profile,
     cell_seed,
     get,
+    in_order,
     names,
     register,
 )
-from fairpca.experiments.engine.results import StoredResults, load_results, recompute, save_results, stored_names
-from fairpca.experiments.engine.store import Store, StoredCell, StoreError, decode_value, default_store, encode_value
+from fairpca.experiments.engine.results import (
+    ResultsError,
+    StoredResults,
+    finished_cells,
+    load_results,
+    recompute,
+    save_results,
+    stored_names,
+)
+from fairpca.experiments.engine.store import Store, StoredCell, StoreError, default_store
 
 __all__ = [
     "PROFILES",
     "Cell",
+    "ClusterError",
     "Experiment",
+    "InputError",
     "Interrupted",
     "OriginError",
+    "ResultsError",
     "RunFailed",
     "Status",
     "Store",
@@ -66,7 +74,9 @@ __all__ = [
     "cell_seed",
     "collect",
     "default_store",
+    "drop_damaged",
     "get",
+    "in_order",
     "load_results",
     "names",
     "recompute",
@@ -77,30 +87,6 @@ __all__ = [
     "stored_names",
     "tidy",
 ]
-
-
-@dataclass(frozen=True)
-class Task:
-    """A cell to be computed, here or in another process."""
-
-    number: int
-    experiment: str
-    function: Function
-    key: dict[str, Any]
-    expected: Origin
-    sources: dict[str, list[str]]
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What became of a task; there is no outcome after an interrupt, and where the code is not the expected one."""
-
-    number: int
-    origin: Origin
-    outcome: StoredCell | None
-
-
-Attempts = Generator[Attempt, None, None]
 
 
 class RunFailed(RuntimeError):
@@ -131,129 +117,12 @@ class Interrupted(KeyboardInterrupt):
         )
 
 
-def compute(function: Function, experiment: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Compute one cell in this process, with its own seed; returns its records."""
-    arguments = dict(key)
-    if "cell_seed" in inspect.signature(function).parameters:
-        arguments["cell_seed"] = cell_seed(experiment, key)
-    # A cell that catches an interrupt and goes on does not return the result asked for.
-    with HeedInterrupts():
-        returned = function(**arguments)
-    records = [dict(returned)] if isinstance(returned, Mapping) else [dict(record) for record in returned]
-    # What comes back is what the store would give back, so that a fresh and a resumed run agree bit for bit.
-    return [decode_value(encode_value(record)) for record in records]
-
-
-def _attempt(task: Task) -> Attempt:
-    """Compute one cell with one BLAS thread; an error becomes a record."""
-    from threadpoolctl import threadpool_limits
-
-    # Functions of modules are sent by name: this process runs what it finds under that name, so it says what that is.
-    here = origin(task.function, task.sources)
-    if not here.agrees(task.expected):
-        return Attempt(task.number, here, None)
-    wall, cpu = time.perf_counter(), time.process_time()
-    records: list[dict[str, Any]] = []
-    error = ""
-    try:
-        with threadpool_limits(1):
-            records = compute(task.function, task.experiment, task.key)
-    except KeyboardInterrupt:
-        return Attempt(task.number, here, None)
-    except Exception:
-        error = traceback.format_exc()
-    outcome = StoredCell(
-        "failed" if error else "done",
-        records,
-        error,
-        time.perf_counter() - wall,
-        time.process_time() - cpu,
-        datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        here.versions,
-    )
-    return Attempt(task.number, here, outcome)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Where cells are computed
-
-
-def _prepare_worker(parent: int) -> None:
-    """In a worker: end soon after the run that started it (process `parent`) was killed, even before this began."""
-    # Between two cells there is nothing to stop; the run itself decides whether there is a next one.
-    signal.signal(signal.SIGINT, lambda number, frame: None)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _in_processes(name: str, tasks: list[Task], jobs: int) -> Attempts:
-    if jobs == 1:
-        for task in tasks:
-            yield _attempt(task)
-        return
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    work = (delayed(_attempt)(task) for task in tasks)
-    start = {"initializer": _prepare_worker, "initargs": (os.getpid(),)}
-    try:
-        with parallel_config(backend="loky", inner_max_num_threads=1, **start):
-            parallel = Parallel(jobs, batch_size=1, pre_dispatch="2*n_jobs", return_as="generator_unordered")
-            attempts = parallel(work)
-            try:
-                # Not `yield from`: it would close joblib's generator before warnings are off.
-                for attempt in attempts:  # noqa: UP028
-                    yield attempt
-            except GeneratorExit:
-                # The run ends early, on purpose: no warning. Processes whose cells are finished would live on with the
-                # code that they have loaded, even if it was refused for being old.
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)
-                    attempts.close()
-                get_reusable_executor(jobs, reuse=True).shutdown(kill_workers=True)
-                raise
-    except BrokenProcessPool as error:
-        raise RuntimeError(
-            f"A process that computed cells of {name!r} died, often for want of memory. "
-            "The finished cells are stored; start again, with fewer jobs if it happens again."
-        ) from error
-
-
-def _on_cluster(name: str, tasks: list[Task], address: str) -> Attempts:
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise ImportError("A cluster needs Dask: pip install 'fairpca[scale]'.") from error
-    with Client(address, timeout="20s", set_as_default=False) as client:
-        futures = [client.submit(_attempt, task, pure=False) for task in tasks]
-        for future in as_completed(futures, loop=client.loop):
-            try:
-                attempt = future.result()
-            except Exception as error:
-                # Errors of cells come back as records, so this one is the worker's.
-                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-                raise RuntimeError(
-                    f"A worker of the cluster at {address} cannot compute cells of {name!r} ({reason}). It needs the "
-                    "same fairpca, experiments and packages as this process, and enough memory. Mend that, restart the "
-                    "workers, and start again; the finished cells are stored."
-                ) from error
-            yield attempt
-
-
-# --------------------------------------------------------------------------------------------------------------------
-
-
 def run(
     name: str,
     profile: Profile = "smoke",
     *,
     jobs: int = 1,
+    isolated: bool = False,
     store: Any = None,
     cluster: str | None = None,
     verbose: int = 1,
@@ -268,11 +137,15 @@ def run(
     profile : {"smoke", "paper"}
         Seconds, or everything as in the paper.
     jobs : int
-        Number of processes; -1 takes all processors. The result does not depend on it.
+        Number of processes; -1 takes all processors. The result does not depend on it. Runs that share a store also
+        share the work: none computes a cell that another one is computing.
+    isolated : bool
+        Whether `jobs=1` means one other process, so that a cell that ends its process (a crash, want of memory) fails
+        like one that raises; otherwise it is this process. More processes are always others.
     store : path, optional
         The SQLite file with finished cells; default: `default_store`.
     cluster : str, optional
-        Address of a Dask scheduler; `jobs` is then ignored.
+        Address of a Dask scheduler; `jobs` and `isolated` are then ignored.
     verbose : int
         0 shows nothing; otherwise a progress bar with the time left, on a terminal only.
     progress : callable, optional
@@ -286,7 +159,11 @@ def run(
     Raises
     ------
     RunFailed
-        If cells raised. The others are finished and stored; a later run tries the failed ones again.
+        If cells raised or ended their process. The others are finished and stored; a later run tries them again.
+    ClusterError
+        If there is no cluster at the address, or it loses its scheduler or all its workers.
+    StoreError
+        If the store cannot be used, or cells in it are damaged.
     OriginError
         If a worker has other code or other versions of packages than this process; nothing of it is stored.
     Interrupted
@@ -300,60 +177,120 @@ def run(
         raise ValueError(f"jobs is a number of processes, or -1 for all processors; got {jobs!r}.")
     grid = experiment.grid(profile)
     file = store if isinstance(store, Store) else Store(store)
-    known = file.get(name, experiment.hashes().values())
-    missing = [
-        (number, cell)
-        for number, cell in enumerate(grid)
-        if (found := known.get((cell.json, experiment.hash(cell)))) is None or found.status != "done"
-    ]
-    done = len(grid) - len(missing)
+    work = _Work(experiment, grid, file)
     failures: dict[Cell, str] = {}
     hidden = verbose == 0 or not sys.stderr.isatty()
+    workers = min(effective_n_jobs(jobs), max(1, len(work.missing)))
     try:
-        with HeedInterrupts() as interrupts:
-            tasks = _tasks(experiment, missing)
-            attempts = (
-                _on_cluster(name, tasks, cluster)
-                if cluster
-                else _in_processes(name, tasks, min(effective_n_jobs(jobs), max(1, len(tasks))))
-            )
-            # Closed at once when the run ends early, so that no worker goes on.
-            with tqdm(total=len(grid), initial=done, desc=name, unit="cell", disable=hidden) as bar, closing(attempts):
-                for attempt in attempts if tasks else ():
-                    interrupts.check()
-                    cell = grid[attempt.number]
-                    refuse_other_origin(name, origin(experiment.functions[experiment.label(cell)]), attempt.origin)
-                    if attempt.outcome is None:
-                        raise KeyboardInterrupt
-                    file.put(name, cell.json, experiment.hash(cell), attempt.outcome)
-                    done += 1
-                    if attempt.outcome.status == "failed":
-                        failures[cell] = attempt.outcome.error
-                    bar.update()
-                    if progress is not None:
-                        progress(done, len(grid))
+        with (
+            HeedInterrupts() as interrupts,
+            closing(work),
+            tqdm(total=len(grid), initial=work.done, desc=name, unit="cell", disable=hidden) as bar,
+        ):
+            while work.missing:
+                tasks = work.tasks()
+                if cluster:
+                    attempts = on_cluster(name, tasks, cluster)
+                else:
+                    attempts = in_processes(tasks, workers) if isolated or workers > 1 else here(tasks)
+                # Closed at once when the run ends early, so that no worker goes on.
+                with closing(attempts):
+                    for attempt in attempts:
+                        interrupts.check()
+                        cell = grid[attempt.number]
+                        refuse_other_origin(name, origin(experiment.functions[experiment.label(cell)]), attempt.origin)
+                        if attempt.outcome is None:
+                            raise KeyboardInterrupt
+                        work.store(attempt.number, attempt.outcome)
+                        if attempt.outcome.status == "failed":
+                            failures[cell] = attempt.outcome.error
+                        bar.update()
+                        if progress is not None:
+                            progress(work.done, len(grid))
+                if work.missing:
+                    # All that is left is being computed by other runs.
+                    time.sleep(_WAIT_SECONDS)
             if failures:
                 raise RunFailed(name, failures, len(grid))
-            return experiment.tabulate(collect(name, profile, store=file))
+            return experiment.table(collect(name, profile, store=file))
     except KeyboardInterrupt:
         # Counted anew: the interrupt may have come between storing a cell and counting it.
         raise Interrupted(name, profile, _states(experiment, profile, file).count("done"), len(grid), file) from None
 
 
-def _tasks(experiment: Experiment, cells: list[tuple[int, Cell]]) -> list[Task]:
-    sources = {label: script_sources(function) for label, function in experiment.functions.items()}
-    tasks = []
-    for number, cell in cells:
-        label = experiment.label(cell)
-        function = experiment.functions[label]
-        tasks.append(Task(number, experiment.name, function, dict(cell), origin(function), sources[label]))
-    return tasks
+_WAIT_SECONDS = 0.5
+
+
+class _Work:
+    """The cells of a run that are not stored yet, handed out one by one, each to one of the runs on a store."""
+
+    def __init__(self, experiment: Experiment, grid: list[Cell], store: Store) -> None:
+        self.experiment, self.grid, self.file = experiment, grid, store
+        self.digests = experiment.digests()
+        self.keys = experiment.keys(self.digests)
+        self.sources = {label: script_sources(function) for label, function in experiment.functions.items()}
+        known = store.get(experiment.name, self.keys.values())
+        found = {number: known.get((cell.json, self._key(number))) for number, cell in enumerate(grid)}
+        self.missing = [number for number, outcome in found.items() if outcome is None or outcome.status != "done"]
+        self.claims = Claims(store.path)
+
+    def _key(self, number: int) -> str:
+        return self.keys[self.experiment.label(self.grid[number])]
+
+    def _name(self, number: int) -> tuple[str, str, str]:
+        return self.experiment.name, self.grid[number].json, self._key(number)
+
+    @property
+    def done(self) -> int:
+        """How many cells are finished, also those that failed in this run."""
+        return len(self.grid) - len(self.missing)
+
+    def tasks(self) -> Iterator[Task]:
+        """Take the cells that no other run has, when they are asked for."""
+        for number in list(self.missing):
+            if not self.claims.take(*self._name(number)):
+                continue
+            # Another run may have finished it before it gave it back.
+            name, cell, key = self._name(number)
+            stored = self.file.get(name, [key], cell).get((cell, key))
+            if stored is not None and stored.status == "done":
+                self._finish(number)
+                continue
+            label = self.experiment.label(self.grid[number])
+            function = self.experiment.functions[label]
+            yield Task(
+                number,
+                name,
+                function,
+                dict(self.grid[number]),
+                origin(function),
+                self.sources[label],
+                self.digests,
+            )
+
+    def store(self, number: int, outcome: StoredCell) -> None:
+        """Keep what became of a cell."""
+        name, cell, key = self._name(number)
+        self.file.put(name, cell, key, outcome)
+        self._finish(number)
+
+    def _finish(self, number: int) -> None:
+        self.claims.free(*self._name(number))
+        self.missing.remove(number)
+
+    def close(self) -> None:
+        """Leave what is not finished to other runs."""
+        self.claims.close()
+
+
+def drop_damaged(name: str, store: Store) -> int:
+    """Take damaged cells of an experiment out of the store, so that they are computed again; returns how many."""
+    experiment = get(name)
+    return store.drop_damaged(name, experiment.keys(experiment.digests()).values())
 
 
 def collect(name: str, profile: Profile = "smoke", *, store: Any = None) -> pd.DataFrame:
     """Frame of the finished cells of a profile, in the order of its grid; missing ones are an error."""
-    from fairpca.experiments.engine.results import finished_cells
-
     file = store if isinstance(store, Store) else Store(store)
     found = finished_cells(get(name), profile, file)
     return cells_frame([(cell.json, outcome.records) for cell, outcome in found])
@@ -394,6 +331,7 @@ def status(name: str, profile: Profile = "paper", *, store: Any = None) -> Statu
 
 def _states(experiment: Experiment, profile: Profile, store: Store) -> list[str]:
     """Whether each stored cell of the current code is done or failed."""
-    known = store.get(experiment.name, experiment.hashes().values())
-    grid = experiment.grid(profile)
-    return [known[cell.json, code].status for cell in grid if (cell.json, code := experiment.hash(cell)) in known]
+    keys = experiment.keys({name: input_digest(name) for name in experiment.inputs})
+    known = store.get(experiment.name, keys.values())
+    found = [(cell.json, keys[experiment.label(cell)]) for cell in experiment.grid(profile)]
+    return [known[key].status for key in found if key in known]

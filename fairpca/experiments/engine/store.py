@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,16 +31,35 @@ CREATE TABLE IF NOT EXISTS cells (
     cpu_seconds REAL NOT NULL,
     finished TEXT NOT NULL,
     versions TEXT,
+    source TEXT,
+    checksum TEXT,
     PRIMARY KEY (experiment, cell, code)
 )
 """
+_COLUMNS = (
+    "experiment",
+    "cell",
+    "code",
+    "status",
+    "payload",
+    "error",
+    "wall_seconds",
+    "cpu_seconds",
+    "finished",
+    "versions",
+    "source",
+)
+# Those that the first stores did not have.
+_LATER = ("versions", "source", "checksum")
 # A cell that is done stays as it is: a second run that computed it too, or failed on it, changes nothing.
 _INSERT = """
-INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO cells (
+    experiment, cell, code, status, payload, error, wall_seconds, cpu_seconds, finished, versions, source, checksum
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (experiment, cell, code) DO UPDATE SET
     status = excluded.status, payload = excluded.payload, error = excluded.error,
     wall_seconds = excluded.wall_seconds, cpu_seconds = excluded.cpu_seconds, finished = excluded.finished,
-    versions = excluded.versions
+    versions = excluded.versions, source = excluded.source, checksum = excluded.checksum
 WHERE cells.status != 'done'
 """
 
@@ -66,6 +86,8 @@ class StoredCell:
         Date and time (UTC).
     versions : mapping of str to str
         Of Python and packages where it was computed; empty for cells stored before this was recorded.
+    source : mapping of str to any
+        Commit, platform and processor of the process that computed it; empty as before.
     """
 
     status: str
@@ -75,6 +97,7 @@ class StoredCell:
     cpu_seconds: float
     finished: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
 
 
 def default_store() -> Path:
@@ -131,18 +154,34 @@ def canonical_json(value: Any) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 
 
+def _checksum(row: Sequence[Any]) -> str:
+    """Checksum of a row of `_COLUMNS`, as it is written in the row itself."""
+    return hashlib.sha256("\0".join(map(repr, row)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(cells)")}
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Make the table, or give one from before versions were recorded the column for them."""
+    """Make the table, or give an older one the columns that it lacks; nothing is done to another program's file."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and ("cells" not in tables or not set(_COLUMNS) - set(_LATER) <= _columns(connection)):
+        raise _ForeignFileError(", ".join(sorted(tables)))
+    connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(_SCHEMA)
-    if not _has_versions(connection):
-        # Another run may open the store at the same moment: only one of them adds the column.
-        connection.execute("BEGIN IMMEDIATE")
-        if not _has_versions(connection):
-            connection.execute("ALTER TABLE cells ADD COLUMN versions TEXT")
+    if set(_LATER) <= _columns(connection):
+        return
+    # Another run may open the store at the same moment: only one of them changes it.
+    connection.execute("BEGIN IMMEDIATE")
+    for name in sorted(set(_LATER) - _columns(connection)):
+        connection.execute(f"ALTER TABLE cells ADD COLUMN {name} TEXT")
+    for number, *row in connection.execute(f"SELECT rowid, {', '.join(_COLUMNS)} FROM cells").fetchall():
+        connection.execute("UPDATE cells SET checksum = ? WHERE rowid = ?", (_checksum(row), number))
 
 
-def _has_versions(connection: sqlite3.Connection) -> bool:
-    return any(row[1] == "versions" for row in connection.execute("PRAGMA table_info(cells)"))
+class _ForeignFileError(Exception):
+    """The file belongs to another program; the message lists its tables."""
 
 
 class Store:
@@ -175,38 +214,56 @@ class Store:
             outcome.cpu_seconds,
             outcome.finished,
             json.dumps(dict(outcome.versions)),
+            json.dumps(dict(outcome.source)),
         )
-        self._transact(lambda connection: connection.execute(_INSERT, row))
+        self._transact(lambda connection: connection.execute(_INSERT, (*row, _checksum(row))))
 
-    def get(self, experiment: str, codes: Iterable[str]) -> dict[tuple[str, str], StoredCell]:
-        """All cells of an experiment computed by the given codes, by ``(cell, code)``."""
+    def get(self, experiment: str, codes: Iterable[str], cell: str | None = None) -> dict[tuple[str, str], StoredCell]:
+        """Cells of an experiment computed by the given codes (all of them, or one), by ``(cell, code)``.
+
+        A row that is not as it was written is an error that names file and cell.
+        """
+        found = {}
+        for row in self._rows(experiment, codes, cell):
+            outcome = _decoded(row)
+            if outcome is None:
+                raise StoreError(
+                    f"In the result store {self.path} the cell {row[1]} of {experiment!r} is damaged: it is not as it "
+                    f"was written. Take such cells out, so that they are computed again: "
+                    f"fairpca run {experiment} --drop-damaged; if there are many, check the disk."
+                )
+            found[row[1], row[2]] = outcome
+        return found
+
+    def drop_damaged(self, experiment: str, codes: Iterable[str]) -> int:
+        """Take out the damaged cells of an experiment, so that they are computed again; returns how many."""
+        damaged = [row[:3] for row in self._rows(experiment, codes, None) if _decoded(row) is None]
+        remove = "DELETE FROM cells WHERE experiment = ? AND cell = ? AND code = ?"
+        self._transact(lambda connection: connection.executemany(remove, damaged))
+        return len(damaged)
+
+    def _rows(self, experiment: str, codes: Iterable[str], cell: str | None) -> list[tuple[Any, ...]]:
         wanted = sorted(set(codes))
-        marks = ",".join("?" * len(wanted))
         query = (
-            "SELECT cell, code, status, payload, error, wall_seconds, cpu_seconds, finished, versions FROM cells "
-            f"WHERE experiment = ? AND code IN ({marks})"
+            f"SELECT {', '.join(_COLUMNS)}, checksum FROM cells "
+            f"WHERE experiment = ? AND code IN ({','.join('?' * len(wanted))}) AND (? IS NULL OR cell = ?)"
         )
-        rows = self._transact(lambda connection: connection.execute(query, [experiment, *wanted]).fetchall())
-        return {
-            (cell, code): StoredCell(
-                status,
-                decode_value(json.loads(payload)) if payload else [],
-                error or "",
-                wall,
-                cpu,
-                finished,
-                json.loads(versions) if versions else {},
-            )
-            for cell, code, status, payload, error, wall, cpu, finished, versions in rows
-        }
+        values = [experiment, *wanted, cell, cell]
+        return self._transact(lambda connection: connection.execute(query, values).fetchall())  # type: ignore[no-any-return]
 
     def _transact(self, action: Any) -> Any:
         for attempt in range(_ATTEMPTS):
             try:
                 with closing(sqlite3.connect(self.path, timeout=self.busy_seconds)) as connection, connection:
-                    connection.execute("PRAGMA journal_mode=WAL")
+                    # Text that is no text any more is found by its checksum, not by an error that names no cell.
+                    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
                     connection.execute("PRAGMA synchronous=NORMAL")
                     return action(connection)
+            except _ForeignFileError as error:
+                raise StoreError(
+                    f"{self.path} is the database of another program (it has the tables {error}); nothing was changed "
+                    "in it. Choose another file with --store FILE or the environment variable FAIRPCA_STORE."
+                ) from None
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) and "busy" not in str(error):
                     raise StoreError(
@@ -226,3 +283,24 @@ class Store:
                     "Move it away, or choose another file with --store FILE."
                 ) from error
         raise AssertionError("unreachable")
+
+
+def _decoded(row: tuple[Any, ...]) -> StoredCell | None:
+    """What a row says, or None if it is damaged."""
+    *values, checksum = row
+    if checksum != _checksum(values):
+        return None
+    _, _, _, status, payload, error, wall, cpu, finished, versions, source = values
+    records = decode_value(json.loads(payload)) if payload else []
+    if status == "done" and not records:
+        return None
+    return StoredCell(
+        status,
+        records,
+        error or "",
+        wall,
+        cpu,
+        finished,
+        json.loads(versions) if versions else {},
+        json.loads(source) if source else {},
+    )

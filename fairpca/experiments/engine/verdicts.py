@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairpca.experiments.engine.runner import Cell, Profile, register
 
-__all__ = ["Verdict", "as_records", "decide", "judge", "register_claims", "verdict"]
+__all__ = ["Verdict", "as_records", "decide", "judge", "judge_theorem", "register_claims", "verdict"]
 
 
 class Verdict(NamedTuple):
@@ -52,6 +52,48 @@ def judge(id: str, ours: str, *parts: bool, reason: str = "", note: str = "") ->
     return Verdict(id, ours, outcome, " ".join(filter(None, ("" if outcome == "holds" else reason, note))))
 
 
+def judge_theorem(
+    id: str,
+    ours: str,
+    *,
+    violations: int,
+    attempts: int,
+    kind: str,
+    proof: str = "",
+    reason: str = "",
+    note: str = "",
+) -> Verdict:
+    """Judge a theorem, lemma or formula: one counterexample refutes it, and no number of runs proves it.
+
+    Parameters
+    ----------
+    id : str
+        As in ``data/published/<paper>/claims.csv``.
+    ours : str
+        What was computed, in words and numbers.
+    violations : int
+        Attempts in which the statement is false.
+    attempts : int
+        How many attempts to violate it were made.
+    kind : str
+        What was tried, for instance ``"random pairs, then a search for the largest ratio"``.
+    proof : str
+        The chapter with a proof of the statement as printed; without one it is at best not refuted.
+    reason : str
+        Why it is false; needed if it is, and left out otherwise.
+    note : str
+        What a reader should know whatever the verdict is.
+    """
+    if attempts < 1 or not 0 <= violations <= attempts:
+        raise ValueError(f"{id}: {violations} violations in {attempts} attempts; at least one attempt is needed.")
+    if violations and not reason:
+        raise ValueError(f"{id} is violated in {violations} attempts; say why.")
+    outcome = "refuted" if violations else "proved" if proof else "not refuted"
+    text = f"{outcome} in {attempts} attempts ({kind}): {ours}" if outcome == "not refuted" else ours
+    because = reason if violations else f"Proof in chapter `{proof}`." if proof else ""
+    return Verdict(id, text, outcome, " ".join(filter(None, (because, note))))
+
+
 def decide(id: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
     """Judge a statement by one condition; `otherwise` is the verdict, computed like `good`, where it is not true."""
     return Verdict(id, ours, "holds" if good else otherwise, "" if good else reason)
@@ -68,9 +110,13 @@ def register_claims(
     title: str,
     *,
     cells: Callable[[Profile], Iterable[Mapping[str, Any]]] = lambda profile: [Cell(method="claims")],
+    inputs: Iterable[str] = (),
 ) -> None:
-    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell."""
-    register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title)
+    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell.
+
+    Its `inputs` are those of `register`: the results and the statements that it judges.
+    """
+    register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title, inputs=inputs)
 
 
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,9 @@
-"""What Lee et al. (2022) say about their synthetic data (Figures 1 to 3), judged by the stored results."""
+"""What Lee et al. (2022) say about their synthetic data (Figures 1 to 3), judged by the stored results.
+
+A statement about the speed of a method is judged with the solver that the paper had for it: for FPCA a general solver
+of semidefinite programs (MOSEK in the authors' files, Clarabel here), for MBF-PCA Algorithm 1. What a better solver of
+the same problem does is a note.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,15 @@ from fairpca import FPCA, published
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, load_results
 from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
-from fairpca.experiments.lee2022.fpca import FPCA_METHODS
+from fairpca.experiments.lee2022._protocol import FPCA_METHODS
 from fairpca.metrics import explained_variance_percent
+from fairpca.synthetic import lee_synthetic2
 
 __all__ = ["fpca_seconds", "growth", "published_seconds"]
 
 _TAU = 1e-5
+# Powers of the dimension: what explodes, and what scales well.
+EXPLODES, SCALES = 3.5, 1.5
 
 
 def _table(stem: str) -> pd.DataFrame:
@@ -98,6 +106,9 @@ def judge_figures_2_and_3(*, id: str) -> dict[str, str]:
     """Judge one statement about Figures 2 and 3."""
     judges = {
         "fig2-size": _sizes,
+        "fig2-size-supplement": _sizes,
+        "fig2-base": _base_features,
+        "fig2-pairs": _pairs,
         "fig2-tau": _drawn_tolerance,
         "fig2-variance": _compare_methods,
         "fig2-fairness": _compare_methods,
@@ -110,7 +121,30 @@ def judge_figures_2_and_3(*, id: str) -> dict[str, str]:
 
 def _sizes(id: str) -> Verdict:
     counts = np.bincount(load("synthetic2", p=20).group_code)
-    return judge(id, f"{counts[0]} and {counts[1]}", bool(np.all(counts == _stated(id))))
+    reason = "The text of the paper and its supplement differ; the files follow the text."
+    return judge(id, f"{counts[0]} and {counts[1]}", bool(np.all(counts == _stated(id))), reason=reason)
+
+
+def _pairs(id: str) -> Verdict:
+    widths = published.load("lee2022", "fig2_fig3_stored")["p"].nunique()
+    text = f"{widths} dimensions with two groups each, hence {widths} pairs of distributions"
+    return judge(id, text, widths == _stated(id), reason=f"It is the number of distributions, 2 · {widths}.")
+
+
+def _base_features(id: str) -> Verdict:
+    """Estimate the first dimension: the variance of a random combination of features is their total variance."""
+    found, drawn = 0.0, 0.0
+    for p in (80, 90, 100):
+        for total, (X, groups) in (
+            ("found", (load("synthetic2", p=p).X, load("synthetic2", p=p).group_code)),
+            ("drawn", lee_synthetic2(p, protocol="printed", random_state=p)),
+        ):
+            variance = sum(float(X[groups == g].var(axis=0).sum()) for g in np.unique(groups))
+            found, drawn = (found + variance, drawn) if total == "found" else (found, drawn + variance)
+    ratio = found / drawn
+    text = f"the files' total variance is {ratio:.2f} of that of draws which start in {_stated(id):.0f} dimensions"
+    # The variance is proportional to the dimension; a tenth is several times its sampling error.
+    return judge(id, text, abs(ratio - 1) < 0.1, reason=f"It belongs to about {ratio * _stated(id):.0f} dimensions.")
 
 
 def published_seconds(method: str, setting: str) -> dict[int, float]:
@@ -138,12 +172,13 @@ def _drawn_tolerance(id: str) -> Verdict:
 def _compare_methods(id: str) -> Verdict:
     metric = "pct_var" if id == "fig2-variance" else "mmd2"
     said, outcome = [], []
-    for name, protocol, setting in (
-        ("as drawn, tau=1e-3", "printed", "tau=1e-3"),
-        ("tau=1e-5", "printed", "tau=1e-5"),
-        ("as stated, one matrix, tau=1e-5", "stated", "tau=1e-5"),
+    for name, protocol, method, setting in (
+        ("as drawn, tau=1e-3", "printed", "mbfpca", "tau=1e-3"),
+        ("tau=1e-5", "printed", "mbfpca", "tau=1e-5"),
+        ("tau=1e-5, our solver", "printed", "mbfpca_ours", "tau=1e-5"),
+        ("as stated, one matrix, tau=1e-5, our solver", "stated", "mbfpca_ours", "tau=1e-5"),
     ):
-        mbf = _series(metric, "median", protocol, "mbfpca", setting)
+        mbf = _series(metric, "median", protocol, method, setting)
         fpca = _series(metric, "median", protocol, "fpca", "delta=0")
         # Similar fairness: at most twice the other's discrepancy.
         good = mbf > fpca if metric == "pct_var" else mbf <= 2.0 * fpca
@@ -174,52 +209,69 @@ def _fpca_explodes(id: str) -> Verdict:
     ours, general = fpca_seconds()
     theirs = published_seconds("fpca", "delta=0")
     series = {"MOSEK in the authors' files": theirs, "Clarabel": general, "this package": ours}
-    said, outcome = [], []
+    said = []
     for name, times in series.items():
-        power, low, high = growth(times), min(times), max(times)
-        said.append(f"{name} {times[low]:.2g} s (p={low}) to {times[high]:.2g} s (p={high}), like p^{power:.1f}")
-        # What explodes grows faster than the cubes of the matrices' sizes.
-        outcome.append(power > 3.5)
-    reason = "A property of general solvers of semidefinite programs, not of the program."
-    return judge(id, "; ".join(said), *outcome, reason=reason)
+        low, high = min(times), max(times)
+        said.append(
+            f"{name} {times[low]:.2g} s (p={low}) to {times[high]:.2g} s (p={high}), like p^{growth(times):.1f}"
+        )
+    # What explodes grows faster than the cubes of the matrices' sizes.
+    explodes = [growth(times) > EXPLODES for times in (theirs, general)]
+    note = "A property of general solvers of semidefinite programs, not of the program."
+    return judge(id, "; ".join(said), *explodes, reason="Not every general solver does.", note=note)
 
 
 def _mbf_scales(id: str) -> Verdict:
     rows = _table("scaling")
-    mask = (rows["method"] == "mbfpca") & (rows["setting"] == "tau=1e-5")
-    times = {int(p): float(t) for p, t in zip(rows.loc[mask, "p"], rows.loc[mask, "value"], strict=True)}
+    mask = (rows["method"] == "mbfpca_ours") & (rows["setting"] == "tau=1e-5")
+    ours = {int(p): float(t) for p, t in zip(rows.loc[mask, "p"], rows.loc[mask, "value"], strict=True)}
     theirs = published_seconds("mbfpca", "tau=1e-5")
-    low, high = min(times), max(times)
+    series = _series("seconds", "mean", "printed", "mbfpca", "tau=1e-5")
+    again = dict(zip(series.index.astype(int).tolist(), series.tolist(), strict=True))
+    low, high = min(ours), max(ours)
     text = (
-        f"{times[low]:.2g} s (p={low}) to {times[high]:.2g} s (p={high}), like p^{growth(times):.1f}; the authors' "
-        f"times for p={min(theirs)} to {max(theirs)} like p^{growth(theirs):.1f}"
+        f"the authors' times for p={min(theirs)} to {max(theirs)} like p^{growth(theirs):.1f}, their algorithm here "
+        f"like p^{growth(again):.1f}; our solver {ours[low]:.2g} s (p={low}) to {ours[high]:.2g} s (p={high}), like "
+        f"p^{growth(ours):.1f}"
     ).replace("-", "−")
-    return judge(id, text, growth(times) < 1.5, growth(theirs) < 1.5)
+    scales = [growth(times) < SCALES for times in (theirs, again)]
+    return judge(id, text, *scales, reason="The times grow faster than the features.")
 
 
 def _infeasible(id: str) -> Verdict:
     ours, general = fpca_seconds()
-    largest, last = max(ours), max(general)
-    expected = general[last] * (largest / last) ** growth(general)
-    text = f"p={largest} in {ours[largest]:.0f} s; a general solver would need about {expected / 86400:,.0f} days"
-    reason = "A specialised solver needs neither the memory nor the time of a general one."
-    return judge(id, text, ours[largest] > 3600, reason=reason)
+    largest = max(ours)
+    needed = {
+        name: times[max(times)] * (largest / max(times)) ** growth(times) / 86400
+        for name, times in (("MOSEK", published_seconds("fpca", "delta=0")), ("Clarabel", general))
+    }
+    listed = " and ".join(f"{name} about {days:,.0f} days" for name, days in needed.items())
+    text = f"by the growth of their times {listed} at p={largest}; this package's solver {ours[largest]:.0f} s"
+    note = "A specialised solver needs neither the memory nor the time of a general one."
+    return judge(id, text, *(days > 1 for days in needed.values()), reason="A general solver ends in a day.", note=note)
 
 
 def _cells_2_3(profile: Profile) -> Iterable[Cell]:
-    ids = ("fig2-size", "fig2-tau", "fig2-variance", "fig2-fairness")
+    ids = ("fig2-size", "fig2-size-supplement", "fig2-base", "fig2-pairs", "fig2-tau", "fig2-variance", "fig2-fairness")
     return [Cell(id=id) for id in (*ids, "fig3-fpca-explodes", "fig3-mbf-scales", "fig3-infeasible")]
 
 
 register_claims(
     "lee2022/claims_fig1",
     judge_figure_1,
-    "What the paper says about Figure 1 (after lee2022/fig1)",
+    "What the paper says about Figure 1",
     cells=_cells_1,
+    inputs=("lee2022/fig1", "published/lee2022/claims"),
 )
 register_claims(
     "lee2022/claims_fig2_fig3",
     judge_figures_2_and_3,
-    "What the paper says about Figures 2 and 3 (after lee2022/synthetic2 and lee2022/scaling)",
+    "What the paper says about Figures 2 and 3",
     cells=_cells_2_3,
+    inputs=(
+        "lee2022/synthetic2",
+        "lee2022/scaling",
+        "published/lee2022/claims",
+        "published/lee2022/fig2_fig3_stored",
+    ),
 )

@@ -1,89 +1,40 @@
-"""FPCA in Lee et al. (2022): its rows of Table 1, the versions of the program compared, and Figure 6.
+"""Versions of FPCA's program in Lee et al. (2022) compared, and Figure 6.
 
-"As printed" is what the authors' programs do: the first row of each training part is lost (it was read as a header),
-the bandwidth is the square root of half the median squared distance, and the classifier is fitted on the test part it
-is scored on. "As stated" is the text: all rows, the median distance, the classifier fitted on the training part.
+The program behind Table 1 is the method "fpca" of ``lee2022/table1``; here are the others, by the same protocols.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairpca import FPCA, MBFPCA, PCA
-from fairpca.datasets import Dataset, load
+from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
+from fairpca.experiments.lee2022._protocol import FPCA_METHODS, PROTOCOLS, Split, fit_fpca, fit_mbf, named, tolerance
+from fairpca.experiments.lee2022.table1 import DIAGNOSIS, diagnosis
 from fairpca.linalg import symmetrise
-from fairpca.metrics import (
-    explained_variance_percent,
-    median_bandwidth,
-    mmd_squared,
-    rbf_svm_report,
-)
 
-__all__ = ["FPCA_METHODS", "eigenvector_variances", "fit_fpca", "random_null_variances", "run_figure_6", "run_fpca"]
+__all__ = ["VERSIONS", "eigenvector_variances", "random_null_variances", "run_figure_6", "run_fpca"]
 
-# What each method of the comparison is. mu is doubled with one slack variable, so that both inequalities together
-# weigh the same as with two.
-FPCA_METHODS: dict[str, dict[str, Any]] = {
-    "fpca": {"variant": "lee2022_code", "mu": 0.01},
-    "fpca_one_slack": {
-        "variant": "printed",
-        "mu": 0.02,
-        "options": {"standardise": True, "scale": "norm", "trace": "equal"},
-    },
-    "fpca_eq14": {"variant": "printed", "mu": 0.01},
-    "fpca_vu": {"variant": "vu2022_code", "mu": 0.01},
-}
+VERSIONS = tuple(method for method in FPCA_METHODS if method != "fpca")
 PRINTED = ("pct_var", "pct_acc", "mmd2", "delta_dp")
-_SETTINGS = {"delta=0": 0.0, "delta=0.1": 0.1}
 _TIED = 1e-5
-_PROTOCOLS: tuple[tuple[Literal["printed", "stated"], bool, Literal["code", "median"]], ...] = (
-    ("printed", True, "code"),
-    ("stated", False, "median"),
-)
-
-
-def fit_fpca(train: Dataset, *, method: str, setting: str, d: int, drop_first_row: bool = False) -> FPCA:
-    """Fit one of `FPCA_METHODS` on a training part; subspaces that ties leave open are recorded, not warned of."""
-    rows = slice(1, None) if drop_first_row else slice(None)
-    model = FPCA(d, delta=_SETTINGS[setting], **FPCA_METHODS[method])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*hardly determined", UserWarning)
-        return model.fit(train.X[rows], sensitive_features=train.sensitive_features[rows])
 
 
 def run_fpca(*, dataset: str, split: int, method: str, setting: str, d: int) -> dict[str, Any]:
-    """Compute one cell of Table 1 by both protocols, with the certificate and the diagnosis of the subspace."""
-    train, test = load(dataset, split=split)
-    Z_pca = train.X @ PCA(d).fit(train.X, sensitive_features=train.sensitive_features).components_.T
+    """Compute one cell by both protocols, with the certificate and the diagnosis of the subspace."""
+    data = Split.load(dataset, split, d)
     values: dict[str, Any] = {}
-    for protocol, drop, rule in _PROTOCOLS:
-        model = fit_fpca(train, method=method, setting=setting, d=d, drop_first_row=drop)
-        # The authors multiply their (already standardised) files by V without standardising them again.
-        V = model.components_.T
-        Z = test.X @ V
-        report = rbf_svm_report(Z, test.y, test.sensitive_features, train.X @ V, train.y, protocol=protocol)
-        sigma = median_bandwidth(Z_pca, rule)
-        values |= {
-            f"pct_var:{protocol}": explained_variance_percent(test.X, V),
-            f"mmd2:{protocol}": mmd_squared(Z, test.sensitive_features, sigma=sigma),
-            f"pct_acc:{protocol}": report.accuracy,
-            f"delta_dp:{protocol}": report.dp,
-        }
+    for protocol in PROTOCOLS:
+        model = fit_fpca(data.train, method=method, setting=setting, d=d, protocol=protocol)
+        score = data.score(model.components_.T, protocol)
+        values |= named({name: score[name] for name in PRINTED}, protocol)
         if protocol == "printed":
-            extra = model.result_.extra
-            values |= {
-                name: extra[name]
-                for name in ("mean_gap", "covariance_gap", "spread", "eigengap", "rank", "kappa", "relative_gap")
-            }
-            values |= {"objective": model.result_.objective, "iterations": model.result_.n_iter}
-            values["seconds"] = model.result_.seconds
-    return {name: float(value) for name, value in values.items()}
+            values |= diagnosis(model)
+    return values
 
 
 def _table_cells(profile: Profile) -> Iterable[Cell]:
@@ -94,18 +45,17 @@ def _table_cells(profile: Profile) -> Iterable[Cell]:
         for dataset in datasets
         for d in (2, 10)
         for setting in ("delta=0.1", "delta=0")
-        for method in FPCA_METHODS
+        for method in VERSIONS
         for split in splits
     ]
 
 
 def _tabulate_table(cells: pd.DataFrame) -> pd.DataFrame:
     parts = []
-    for protocol in ("printed", "stated"):
-        named = cells.rename(columns={f"{metric}:{protocol}": metric for metric in PRINTED})
-        parts.append(tidy(named, PRINTED, protocol=protocol))
-    diagnosis = ("mean_gap", "covariance_gap", "spread", "eigengap", "rank", "kappa", "relative_gap", "iterations")
-    parts.append(tidy(cells, diagnosis, protocol="printed"))
+    for protocol in PROTOCOLS:
+        part = cells.rename(columns={f"{metric}:{protocol}": metric for metric in PRINTED})
+        parts.append(tidy(part, PRINTED, protocol=protocol))
+    parts.append(tidy(cells, DIAGNOSIS, protocol="printed"))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -158,16 +108,16 @@ def random_null_variances(P: np.ndarray, X: np.ndarray, *, random_state: int = 0
 def run_figure_6(*, dataset: str, split: int, method: str, setting: str, d: int) -> list[dict[str, Any]]:
     """Return eigenvalue and explained test variance of each eigenvector of FPCA's P* for one split."""
     train, test = load(dataset, split=split)
-    model = fit_fpca(train, method=method, setting=setting, d=d, drop_first_row=True)
+    model = fit_fpca(train, method=method, setting=setting, d=d, protocol="printed")
     S = np.cov(train.X.T, bias=True)
     return _records(eigenvector_variances(model.result_.extra["P"], S, test.X))
 
 
 def run_figure_6_mbf(*, dataset: str, split: int, method: str, setting: str, d: int) -> list[dict[str, Any]]:
-    """Return the same for P = VV' of MBF-PCA, whose eigenvalues are one and zero."""
+    """Return the same for P = VV' of MBF-PCA, whose eigenvalues are one and zero whatever solver finds it."""
     train, test = load(dataset, split=split)
-    tau = {"tau=1e-3": 1e-3}[setting]
-    V = MBFPCA(d, tau=tau, random_state=0).fit(train.X, sensitive_features=train.sensitive_features).components_.T
+    model = fit_mbf(train.X, train.sensitive_features, method=method, tau=tolerance(setting), d=d)
+    V = model.components_.T
     return _records(eigenvector_variances(V @ V.T, np.cov(train.X.T, bias=True), test.X))
 
 
@@ -197,7 +147,7 @@ register(
     cells=_table_cells,
     run_cell=run_fpca,
     tabulate=_tabulate_table,
-    title="FPCA rows of Table 1, and the three versions of the program",
+    title="Other versions of FPCA's program, in the settings of Table 1",
 )
 register(
     "lee2022/fig6",

@@ -9,19 +9,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca import GroupMoments, synthetic
+from fairpca import GroupMoments, MinMaxFairPCA, synthetic
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register
-from fairpca.experiments.samadi2018.figures import credit_moments, credit_rows, faces_moments, script_parameters
+from fairpca.experiments.samadi2018.figures import (
+    credit_moments,
+    credit_rows,
+    faces_moments,
+    fit_script,
+    script,
+    script_parameters,
+)
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
 from fairpca.metrics import reconstruction_errors, reconstruction_losses
-from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_sdp
 
-__all__ = ["ETAS", "crossed_groups", "run_checks", "run_runtime", "step_of_the_bound"]
+__all__ = ["BOUND_ROUNDS", "ETAS", "TUNED_ROUNDS", "crossed_groups", "run_checks", "run_runtime", "step_of_the_bound"]
 
 ETAS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0)
-_TUNED_ROUNDS = 50
-_BOUND_ROUNDS = (10, 30, 100, 300, 1000, 3000)
+TUNED_ROUNDS = 50
+BOUND_ROUNDS = (10, 30, 100, 300, 1000, 3000)
 
 
 def crossed_groups(n_groups: int) -> GroupMoments:
@@ -40,9 +47,10 @@ def step_of_the_bound(moments: np.ndarray, n_iter: int) -> tuple[float, float]:
     return rate / largest, 2.0 * largest * rate
 
 
-def _better(result: Any) -> np.ndarray:
+def _better(model: MinMaxFairPCA, moments: GroupMoments) -> np.ndarray:
     """Largest loss after each round, of the average or of the last projection, whichever is smaller."""
-    return np.minimum(result.history["losses"].max(axis=1), result.history["average_losses"].max(axis=1))
+    history = fit_script(model, moments).result_.history
+    return np.minimum(history["losses"].max(axis=1), history["average_losses"].max(axis=1))
 
 
 def run_runtime(*, method: str, dataset: str, d_max: int) -> list[dict[str, Any]]:
@@ -51,21 +59,20 @@ def run_runtime(*, method: str, dataset: str, d_max: int) -> list[dict[str, Any]
         return _bound(int(dataset.removeprefix("credit, ").split()[0]), d_max)
     if method in ("seconds", "sdp"):
         return _seconds(method, dataset, d_max)
-    moments = (credit_moments() if dataset == "credit" else faces_moments()).second_moments("group")
+    moments = credit_moments() if dataset == "credit" else faces_moments()
+    dimensions = range(1, d_max + 1)
     records = []
-    for d, exact in enumerate(solve_minmax_path(moments, d_max), start=1):
+    for d, exact in zip(dimensions, MinMaxFairPCA().path(moments, n_components=dimensions), strict=True):
+        optimum = exact.result_.objective
         if method == "script":
-            eta = script_parameters(dataset, d)["eta"]
-            result = solve_minmax_weights(moments, d, variant="samadi2018_code", eta=eta, n_iter=_TUNED_ROUNDS)
-            excess = _better(result) - exact.objective
-            for rounds in (5, 10, 20, _TUNED_ROUNDS):
+            excess = _better(script(d, script_parameters(dataset, d)["eta"], TUNED_ROUNDS), moments) - optimum
+            for rounds in (5, 10, 20, TUNED_ROUNDS):
                 records.append({"d": d, "metric": f"excess_{rounds}", "value": float(excess[rounds - 1])})
-            records.append({"d": d, "metric": "optimum", "value": exact.objective})
+            records.append({"d": d, "metric": "optimum", "value": optimum})
         else:
             needed = []
             for eta in ETAS:
-                result = solve_minmax_weights(moments, d, variant="samadi2018_code", eta=eta, n_iter=_TUNED_ROUNDS)
-                reached = np.flatnonzero(_better(result) - exact.objective < 1e-5)
+                reached = np.flatnonzero(_better(script(d, eta, TUNED_ROUNDS), moments) - optimum < 1e-5)
                 needed.append(reached[0] + 1.0 if reached.size else np.inf)
             best = int(np.argmin(needed))
             records.append({"d": d, "metric": "rounds", "value": needed[best]})
@@ -74,12 +81,13 @@ def run_runtime(*, method: str, dataset: str, d_max: int) -> list[dict[str, Any]
 
 
 def _bound(n_groups: int, d: int) -> list[dict[str, Any]]:
-    moments = crossed_groups(n_groups).second_moments("group")
-    optimum = solve_minmax(moments, d, tol=1e-9).bound
+    moments = crossed_groups(n_groups)
+    optimum = MinMaxFairPCA(d).fit(moments).result_.bound
     records = []
-    for rounds in _BOUND_ROUNDS:
-        eta, bound = step_of_the_bound(moments, rounds)
-        average = solve_minmax_weights(moments, d, eta=eta, n_iter=rounds, rounding="none").extra["average_loss"]
+    for rounds in BOUND_ROUNDS:
+        eta, bound = step_of_the_bound(moments.second_moments("group"), rounds)
+        weights = MinMaxFairPCA(d, solver="mw", max_iter=rounds, options={"eta": eta, "rounding": "none"})
+        average = fit_script(weights, moments).result_.extra["average_loss"]
         records.append({"d": rounds, "metric": "excess", "value": average - optimum})
         records.append({"d": rounds, "metric": "bound", "value": bound})
     return records
@@ -87,23 +95,25 @@ def _bound(n_groups: int, d: int) -> list[dict[str, Any]]:
 
 def _seconds(method: str, dataset: str, d: int) -> list[dict[str, Any]]:
     if dataset == "lfw":
-        moments = faces_moments().second_moments("group")
+        moments = faces_moments()
     else:
         p, rng = int(dataset.removeprefix("synthetic p=")), np.random.default_rng(0)
         rows = [rng.standard_normal((4 * p, p)) * 0.97 ** rng.permutation(p) for _ in range(2)]
-        moments = np.stack([Y.T @ Y / len(Y) for Y in rows])
+        moments = GroupMoments.from_data(np.concatenate(rows), np.repeat([0, 1], 4 * p))
     if method == "sdp":
-        solve_minmax_sdp(moments[:, :4, :4], 2)  # loads CVXPY before the clock starts
+        MinMaxFairPCA(2, solver="sdp").fit(_first_columns(moments, 4))  # loads CVXPY before the clock starts
+    timed = MinMaxFairPCA(d, solver="sdp") if method == "sdp" else script(d, 20.0 / d, 10)
     start = process_time()
-    np.linalg.eigh(moments[0])
+    np.linalg.eigh(moments.covariances()[0])
     middle = process_time()
-    if method == "sdp":
-        result = solve_minmax_sdp(moments, d)
-    else:
-        result = solve_minmax_weights(moments, d, variant="samadi2018_code", eta=20.0 / d, n_iter=10)
+    result = fit_script(timed, moments).result_
     spent = process_time() - middle
-    values = {"seconds": spent, "eighs": spent / max(middle - start, 1e-9), "p": moments.shape[1], "gap": result.gap}
+    values = {"seconds": spent, "eighs": spent / max(middle - start, 1e-9), "p": moments.n_features, "gap": result.gap}
     return [{"d": d, "metric": name, "value": float(value)} for name, value in values.items()]
+
+
+def _first_columns(moments: GroupMoments, count: int) -> GroupMoments:
+    return moments.transformed(basis=np.eye(moments.n_features, count))
 
 
 def _runtime_cells(profile: Profile) -> Iterable[Cell]:

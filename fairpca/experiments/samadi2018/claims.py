@@ -241,4 +241,12 @@ def run_claims(*, method: str) -> list[dict[str, Any]]:
     return as_records(_figure_1(), _figures_3_and_4(), _theory(), _runtime(), _data())
 
 
-register_claims("samadi2018/claims", run_claims, "Verdicts on the statements of the paper")
+register_claims(
+    "samadi2018/claims",
+    run_claims,
+    "Verdicts on the statements of the paper",
+    inputs=(
+        *(f"samadi2018/{stem}" for stem in ("fig1", "fig3_fig4", "theory", "runtime")),
+        "published/samadi2018/claims",
+    ),
+)

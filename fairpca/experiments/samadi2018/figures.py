@@ -7,33 +7,38 @@ own mean, and the exact optimum of Definition 4.4.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 
-from fairpca import GroupMoments
-from fairpca.datasets import load
+from fairpca import PCA, GroupMoments, MinMaxFairPCA
+from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers.minmax import solve_minmax_path, solve_minmax_weights
+from fairpca.metrics import average_reconstruction_error, reconstruction_errors
 
 __all__ = [
     "credit_moments",
     "credit_rows",
     "faces_moments",
     "faces_rows",
+    "fit_script",
     "half_centred",
     "pca_errors",
     "run_figure_1",
     "run_figures_3_and_4",
+    "script",
     "script_parameters",
 ]
 
 CREDIT_DIMENSIONS = {"21 columns": 21, "22 columns": 22}
 FACES_DIMENSION = 20
+Centering = Literal["group", "none"]
 _KEYS = ("dataset", "method", "setting", "d", "metric", "protocol")
 
 
@@ -57,7 +62,7 @@ def credit_rows(columns: str = "21 columns") -> tuple[np.ndarray, np.ndarray]:
     The authors' reading of the file loses its last column, PAY_AMT6, which leaves 21; "22 columns" has it.
     """
     data = load("credit", keep_pay_amt6=columns == "22 columns")
-    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0, ddof=1)
+    (X,) = standardise(data.X, ddof=1)
     return X, np.asarray(data.sensitive_features).astype(str)
 
 
@@ -67,27 +72,36 @@ def credit_moments(columns: str = "21 columns") -> GroupMoments:
     return GroupMoments.from_data(*credit_rows(columns))
 
 
-def half_centred(X: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centre only the first p rows of each group, as the published credit script does (its loop runs over columns).
+def half_centred(X: np.ndarray, groups: np.ndarray) -> GroupMoments:
+    """Return the moments after only the first p rows of each group are centred.
 
-    Returns
-    -------
-    moments, means, counts : ndarray
-        Second moment about zero, mean and number of rows of each group, in the order of their sorted names.
+    The published credit script does so, because its loop runs over columns. What it goes on with is the second moment
+    about zero; its PCA calls subtract the mean that is left.
     """
-    moments, means, counts = [], [], []
+    rows = X.copy()
     for label in np.unique(groups):
-        rows = X[groups == label].copy()
-        rows[: X.shape[1]] -= rows.mean(axis=0)
-        moments.append(rows.T @ rows / len(rows))
-        means.append(rows.mean(axis=0))
-        counts.append(len(rows))
-    return np.stack(moments), np.stack(means), np.array(counts)
+        own = np.flatnonzero(groups == label)
+        rows[own[: X.shape[1]]] -= X[own].mean(axis=0)
+    return GroupMoments.from_data(rows, groups)
 
 
 def script_parameters(dataset: str, d: int) -> dict[str, Any]:
     """Return step and number of rounds in the published scripts."""
     return {"eta": 1.0, "n_iter": 10} if dataset == "credit" else {"eta": 20.0 / d, "n_iter": 5}
+
+
+def script(d: int, eta: float, n_iter: int, centering: Centering = "group") -> MinMaxFairPCA:
+    """Return the multiplicative weights of the published scripts, not yet fitted."""
+    return MinMaxFairPCA(
+        d, solver="mw", variant="samadi2018_code", centering=centering, max_iter=n_iter, options={"eta": eta}
+    )
+
+
+def fit_script(model: MinMaxFairPCA, moments: GroupMoments) -> MinMaxFairPCA:
+    """Fit, and expect that multiplicative weights stop before they have converged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(moments)
 
 
 def pca_errors(moments: GroupMoments, d_max: int) -> np.ndarray:
@@ -96,10 +110,8 @@ def pca_errors(moments: GroupMoments, d_max: int) -> np.ndarray:
     As in the authors' scripts, the components are those of all rows about their common mean, and the errors are those
     of each group about its own mean.
     """
-    C = moments.second_moments("group")
-    V = top_eigenpairs(moments.covariance(), d_max)[1]
-    kept = np.stack([np.einsum("ij,ij->j", V, A @ V) for A in C], axis=1)
-    return np.trace(C, axis1=1, axis2=2) - np.vstack((np.zeros(len(C)), np.cumsum(kept, axis=0)))
+    V = PCA(d_max).fit(moments).components_.T
+    return np.array([reconstruction_errors(moments, V[:, :d]) for d in range(d_max + 1)])
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -115,13 +127,12 @@ def run_figure_1(*, dataset: str, method: str, setting: str, sample: int) -> lis
         drawn = np.concatenate([rng.choice(np.flatnonzero(sex == s), 500, replace=False) for s in moments.labels])
         moments = GroupMoments.from_data(X[drawn], sex[drawn])
     errors = pca_errors(moments, FACES_DIMENSION)
-    spectrum = top_eigenpairs(moments.covariance(), FACES_DIMENSION)[0]
-    everyone = float(np.trace(moments.covariance())) - np.cumsum(spectrum)
+    V = PCA(FACES_DIMENSION).fit(moments).components_.T
     labels = list(map(str, moments.labels))
     records = []
     for d in range(1, FACES_DIMENSION + 1):
         women, men = errors[d, labels.index("female")], errors[d, labels.index("male")]
-        total = everyone[d - 1]
+        total = average_reconstruction_error(moments, V[:, :d], center=moments.mean)
         values = {"error_female": women, "error_male": men, "error_all": total, "gap": women - men}
         values["gap_percent"] = 100.0 * values["gap"] / total
         records += [{"d": d, "metric": name, "value": float(value)} for name, value in values.items()]
@@ -148,46 +159,46 @@ def run_figures_3_and_4(*, dataset: str, setting: str, method: str, protocol: st
     """Return errors and losses of both groups for all d, for one method by one protocol."""
     moments = credit_moments(setting) if dataset == "credit" else faces_moments()
     d_max = CREDIT_DIMENSIONS[setting] if dataset == "credit" else FACES_DIMENSION
-    C, labels = moments.second_moments("group"), tuple(map(str, moments.labels))
-    recentred: tuple[np.ndarray, np.ndarray] | None = None
+    V = PCA(d_max).fit(moments).components_.T
+    centering: Centering = "group"
     if dataset == "credit" and protocol == "printed":
-        C, means, counts = half_centred(*credit_rows(setting))
-        recentred = means, counts
-    traces = np.trace(C, axis1=1, axis2=2)
+        moments, centering = half_centred(*credit_rows(setting)), "none"
+    dimensions = range(1, d_max + 1)
     records: list[dict[str, Any]] = []
 
     def add(d: int, losses: np.ndarray, errors: np.ndarray, **others: float) -> None:
-        values = {f"loss_{label}": value for label, value in zip(labels, losses, strict=True)}
-        values |= {f"error_{label}": value for label, value in zip(labels, errors, strict=True)}
+        values = {f"loss_{label}": value for label, value in zip(moments.labels, losses, strict=True)}
+        values |= {f"error_{label}": value for label, value in zip(moments.labels, errors, strict=True)}
         values |= others | {"largest_loss": float(np.max(losses))}
         records.extend({"d": d, "metric": name, "value": float(value)} for name, value in values.items())
 
     if method == "pca":
-        best = _own_sums(C, recentred, d_max)
-        V = top_eigenpairs(moments.covariance(), d_max)[1]
-        kept = np.cumsum([np.einsum("ij,ij->j", V, A @ V) for A in C], axis=1)
-        for d in range(1, d_max + 1):
-            add(d, best[:, d - 1] - kept[:, d - 1], traces - kept[:, d - 1])
+        own = _own_errors(moments, centering, d_max)
+        for d in dimensions:
+            errors = reconstruction_errors(moments, V[:, :d], centering=centering).to_numpy()
+            add(d, errors - own[d - 1], errors)
     elif method == "fairpca":
-        for d, result in enumerate(solve_minmax_path(C, d_max), start=1):
-            extra = result.extra
-            add(d, extra["losses"], extra["errors"], gap=result.gap, dimensions=d + extra["extra_dimensions"])
+        for d, model in zip(dimensions, MinMaxFairPCA().path(moments, n_components=dimensions), strict=True):
+            used = d + model.result_.extra["extra_dimensions"]
+            add(d, model.losses_, model.errors_, gap=model.result_.gap, dimensions=used)
     else:
-        for d in range(1, d_max + 1):
-            result = solve_minmax_weights(
-                C, d, variant="samadi2018_code", recentred=recentred, **script_parameters(dataset, d)
-            )
-            extra = result.extra
+        for d in dimensions:
+            model = fit_script(script(d, centering=centering, **script_parameters(dataset, d)), moments)
+            extra = model.result_.extra
             average = float(extra.get("chosen") == "average")
-            add(d, extra["losses"], extra["errors"], average=average, dimensions=d + extra["extra_dimensions"])
+            add(d, model.losses_, model.errors_, average=average, dimensions=d + extra["extra_dimensions"])
     return records
 
 
-def _own_sums(C: np.ndarray, recentred: tuple[np.ndarray, np.ndarray] | None, d_max: int) -> np.ndarray:
-    """Variance that each group's own PCA keeps, d = 1..d_max; the script's PCA subtracts the mean of what it gets."""
-    own = C if recentred is None else C - recentred[0][:, :, None] * recentred[0][:, None, :]
-    bases = [top_eigenpairs(A, d_max)[1] for A in own]
-    return np.stack([np.cumsum(np.einsum("ij,ij->j", V, A @ V)) for A, V in zip(C, bases, strict=True)])
+def _own_errors(moments: GroupMoments, centering: Centering, d_max: int) -> np.ndarray:
+    """Error that each group's own PCA leaves, d = 1..d_max; the script's PCA subtracts the mean of what it gets."""
+    errors = []
+    for g, own in enumerate(moments.second_moments("group")):
+        V = top_eigenpairs(own, d_max)[1]
+        errors.append(
+            [reconstruction_errors(moments, V[:, :d], centering=centering).iloc[g] for d in range(1, d_max + 1)]
+        )
+    return np.transpose(errors)
 
 
 def _figures_cells(profile: Profile) -> Iterable[Cell]:

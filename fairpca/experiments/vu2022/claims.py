@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairpca import published
-from fairpca.datasets import load
+from fairpca import PCA, published
+from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import load_results, stored_names
 from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
-from fairpca.experiments.vu2022._protocol import Rows, fit_rfpca_printed, run_split, split_rows, standardise
+from fairpca.experiments.vu2022 import methods
 from fairpca.experiments.vu2022.dimensions import FIGURES
+from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.experiments.vu2022.tables import FACES, K
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.objective import GroupObjective, ambiguity_radii
-from fairpca.solvers.rfpca.subgradient import pca_start, solve_rfpca_subgradient
+from fairpca.metrics import reconstruction_errors
+from fairpca.solvers.rfpca import GroupObjective
 
 __all__ = ["run_claims"]
 
@@ -133,17 +133,34 @@ def _wins(table: Any, method: str) -> Any:
     return table.idxmin(axis=1) == method
 
 
-def _count(name: str, ours: Any, paper: Any, stated: int) -> Verdict:
+def _draws(table: Any) -> list[Any]:
+    """Return the table again, with the numbers of the iterative methods after each perturbation of rounding size."""
+    if "vu2022/rounding" not in stored_names():
+        return []
+    keys = ["exhibit", "dataset", "method", "metric", "protocol"]
+    moved = load_results("vu2022/rounding").table
+    rest = table[table["protocol"] == "printed"].set_index(keys)
+    return [
+        rest.assign(mean=rows.set_index(keys)["mean"].reindex(rest.index).fillna(rest["mean"])).reset_index()
+        for _, rows in moved.groupby("draw")
+    ]
+
+
+def _count(name: str, ours: Any, paper: Any, stated: int, drawn: Sequence[Any] = ()) -> Verdict:
     """Compare a count that the text states with the printed table and with ours, without the faces.
 
     It holds if the printed table has the stated count and our table, by the printed protocol, the same number on the
-    fourteen data sets; in part if ours is off by one or two.
+    fourteen data sets; in part if ours is off by one or two. Where perturbations of rounding size move our count, any
+    number that it takes counts as ours: rounding must not decide.
     """
     wins, total = int(ours.sum()), int(paper.sum())
+    counts = sorted({wins, *(int(other.sum()) for other in drawn)})
     expected = int(paper.drop(index=FACES, errors="ignore").sum())
-    text = f"{wins} of {len(ours)} without the faces; the printed numbers themselves: {total} of {len(paper)}"
+    moving = f" ({counts[0]} to {counts[-1]} when rounding is perturbed)" if len(counts) > 1 else ""
+    text = f"{wins} of {len(ours)} without the faces{moving}; the printed numbers themselves: {total} of {len(paper)}"
     reasons = [f"The printed numbers have another count than the text's {stated}."] if total != stated else []
-    reasons += [f"Ours differ from the printed {expected} on these data sets."] if wins != expected else []
+    if not counts[0] <= expected <= counts[-1]:
+        reasons += [f"Ours differ from the printed {expected} on these data sets."]
     return decide(name, not reasons, text, " ".join(reasons), "holds in part" if abs(wins - stated) <= 2 else "fails")
 
 
@@ -161,9 +178,16 @@ def _tables() -> Iterator[Verdict]:
     paper = _printed("table1")
     first, second = _wins(gap, "rfpca"), _wins(error, "rfpca")
     first_printed, second_printed = _wins(paper["abdiff"], "rfpca"), _wins(paper["are"], "rfpca")
-    yield _count("text-abdiff-wins", first, first_printed, 11)
-    yield _count("text-are-wins", second, second_printed, 9)
-    yield _count("text-both-wins", first & second, first_printed & second_printed, 5)
+    drawn = _draws(table)
+
+    def again(exhibit: str, metric: str, method: str = "rfpca") -> list[Any]:
+        return [_wins(_wide(draw, exhibit, "printed", metric), method) for draw in drawn]
+
+    firsts, seconds = again("table1", "abdiff"), again("table1", "are")
+    both = [a & b for a, b in zip(firsts, seconds, strict=True)]
+    yield _count("text-abdiff-wins", first, first_printed, 11, firsts)
+    yield _count("text-are-wins", second, second_printed, 9, seconds)
+    yield _count("text-both-wins", first & second, first_printed & second_printed, 5, both)
 
     # "Close to the best" is read as within a tenth, on the sets where RFPCA is not the best in both.
     excess = pd.concat([gap["rfpca"] / gap.min(axis=1), error["rfpca"] / error.min(axis=1)], axis=1)
@@ -183,9 +207,12 @@ def _tables() -> Iterator[Verdict]:
         _wide(table, "table3", "printed", "are"),
         _printed("table3").drop(index=FACES),  # the sentence is about fourteen sets
     )
-    yield _count("text-in-abdiff", _wins(gap, "rfpca"), _wins(paper["abdiff"], "rfpca"), 14)
-    yield _count("text-in-are", _wins(error, "rfpca"), _wins(paper["are"], "rfpca"), 7)
-    yield _count("text-in-are-fairpca", _wins(error, "fairpca"), _wins(paper["are"], "fairpca"), 7)
+    for name, wide, metric, method, stated in (
+        ("text-in-abdiff", gap, "abdiff", "rfpca", 14),
+        ("text-in-are", error, "are", "rfpca", 7),
+        ("text-in-are-fairpca", error, "are", "fairpca", 7),
+    ):
+        yield _count(name, _wins(wide, method), _wins(paper[metric], method), stated, again("table3", metric, method))
 
     counts = [_separable(numbers) for numbers in (_wide(table, "table4", "printed", "delta_f_lin"), _table_4())]
     (one, two, sets), (one_printed, two_printed, _) = counts
@@ -250,26 +277,15 @@ def _splits() -> Iterator[Verdict]:
 
 def _restarts() -> Iterator[Verdict]:
     """Look at the starts that the tables' own call makes, and at how many rows of Table 1 come out by it."""
-    defaults = {name: value.default for name, value in inspect.signature(fit_rfpca_printed).parameters.items()}
-    data = load("energy")
+    data, setting = load("energy"), {"alpha": 0.15, "lam": 0.5}
     rows = Rows(standardise(np.asarray(data.X, dtype=np.float64))[0], data.group_code)
-    moments, shares = rows.second_moments, rows.counts / rows.counts.sum()
-    eps, lam = ambiguity_radii(0.15, rows.counts), 0.5
-    run = solve_rfpca_subgradient(
-        moments,
-        shares,
-        K,
-        lam,
-        eps,
-        robust_value="printed",
-        n_starts=defaults["n_starts"],
-        max_iter=defaults["max_iter"],
-        random_state=0,
-    )
-    starts, steps = run.history["subgradient_norm"].shape
-    errors = reconstruction_errors(moments, pca_start(moments, shares, K))
-    from_pca = float(GroupObjective(shares, lam, eps, "printed").values(errors).max())
-    plain = int(np.sum(np.abs(run.history["objective"][:, 0] - from_pca) < 1e-9 * from_pca))
+    (run,) = methods.rfpca("printed").fit(rows, K, np.random.RandomState(0), setting)
+    history = run.result_.history
+    starts, steps = history["subgradient_norm"].shape
+    objective = GroupObjective(rows.moments.weights, setting["lam"], run.eps_, "printed")
+    at_pca = reconstruction_errors(rows.moments, PCA(K).fit(rows.moments).components_.T, centering="none")
+    from_pca = float(objective.values(at_pca.to_numpy()).max())
+    plain = int(np.sum(np.abs(history["objective"][:, 0] - from_pca) < 1e-9 * from_pca))
     equal = 0
     table, paper = load_results("vu2022/tables").table, _printed("table1")
     for dataset in paper.index.drop(FACES):
@@ -306,4 +322,12 @@ def run_claims(*, method: str) -> list[dict[str, Any]]:
     return as_records(*parts)
 
 
-register_claims("vu2022/claims", run_claims, "Verdicts on the statements about figures and tables")
+register_claims(
+    "vu2022/claims",
+    run_claims,
+    "Verdicts on the statements about figures and tables",
+    inputs=(
+        *(f"vu2022/{stem}" for stem in ("toy", "pareto", "dimensions", "radius", "tables", "table2")),
+        *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
+    ),
+)

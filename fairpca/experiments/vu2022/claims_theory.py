@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from fairpca import FPCA, MinMaxFairPCA
-from fairpca.datasets import load, where
+from fairpca.datasets import load, standardise, where
 from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
-from fairpca.experiments.vu2022._protocol import RFPCA_GRID, standardise
-from fairpca.experiments.vu2022._theory import (
+from fairpca.experiments.vu2022.methods import RFPCA_GRID
+from fairpca.experiments.vu2022.theory import (
     convergence,
     random_moments,
     random_problem,
@@ -20,13 +20,17 @@ from fairpca.experiments.vu2022._theory import (
     supremum_by_sdp,
 )
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
-from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.fair_projection import fair_projection, fair_projection_exists
+from fairpca.solvers.rfpca import (
+    ComplementObjective,
+    fair_projection,
+    fair_projection_exists,
+    polar_factor,
+    solve_rfpca,
+)
 
 __all__ = ["run_claims"]
 
-_PENALTIES = sorted({setting["lam"] for setting in RFPCA_GRID} - {0.0})  # the paper's grid without zero
+_PENALTIES = sorted(set(RFPCA_GRID["lam"]) - {0.0})  # the paper's grid without zero
 
 
 def _start(rng: np.random.Generator, problem: ComplementObjective) -> np.ndarray:
@@ -178,7 +182,9 @@ def _convexity(rng: np.random.Generator) -> Iterator[Verdict]:
     for lam in (None, *_PENALTIES):
         problems = [random_problem(rng, 0.0 if lam is None else lam) for _ in range(trials)]
         if lam is None:  # the largest penalty of condition (i)
-            problems = [ComplementObjective(p.moments, p.shares, p.k, float(p.shares.min()), p.eps) for p in problems]
+            problems = [
+                ComplementObjective(p.moments, p.shares, p.n_components, float(p.shares.min()), p.eps) for p in problems
+            ]
         found["the smaller share" if lam is None else f"{lam:g}"] = sum(_chord_is_below(p) for p in problems)
     text = "instances with a chord below F, by penalty: " + ", ".join(f"{k}: {v} of {trials}" for k, v in found.items())
     small = found["the smaller share"]
@@ -256,9 +262,9 @@ def _rate(rng: np.random.Generator) -> Iterator[Verdict]:
     for _ in range(10):
         problem = random_problem(rng, 1.0)
         optimum = solve_rfpca(
-            problem.moments, problem.shares, problem.k, problem.lam, problem.eps, robust_value="printed"
+            problem.moments, problem.shares, problem.n_components, problem.lam, problem.eps, variant="printed"
         )
-        U = np.linalg.qr(optimum.V, mode="complete")[0][:, problem.k :]
+        U = np.linalg.qr(optimum.V, mode="complete")[0][:, problem.n_components :]
         point = problem.proximal_points(U[None], 1 / (4 * problem.lipschitz))
         kinks.append((float(np.linalg.norm(problem.subgradient(U))), float(point.measure[0])))
     exceeded = sum(norm > 10 * measure + 1e-6 for norm, measure in kinks)

@@ -7,6 +7,7 @@ FairPCA. "As stated" replaces the iterations by the exact solvers; ordinary PCA 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,10 @@ import pandas as pd
 
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.experiments.vu2022 import _methods as methods
-from fairpca.experiments.vu2022._protocol import (
-    Fit,
-    Setting,
-    fit_pca,
-    fit_rfpca_exact,
-    fit_rfpca_printed,
-    run_split,
-)
+from fairpca.experiments.vu2022 import methods
+from fairpca.experiments.vu2022.protocol import Method, run_split
 
-__all__ = ["FIGURES", "run_fairpca", "run_pca", "run_rfpca"]
+__all__ = ["ETA", "FIGURES", "RFPCA_SETTING", "SHARE", "run_fairpca", "run_pca", "run_rfpca"]
 
 # Number of the figure by data set and part, and the dimensions drawn.
 FIGURES = {
@@ -42,32 +36,36 @@ FIGURES = {
 }
 _DIMENSIONS = {"biodeg": 20, "default_credit": 20, "e_coli": 6, "magic": 8, "steel": 20, "wine_quality": 10}
 _SPLITS = 5
+SHARE = 0.5
+RFPCA_SETTING = {"alpha": (0.15,), "lam": (0.5,)}
+ETA = 0.1
 _ERRORS = ("error_0", "error_1", "are", "abdiff")
 
 
-def _errors(fit: Fit, setting: Setting, dataset: str, split: int, d: int) -> dict[str, float]:
+def _errors(compared: Method, dataset: str, split: int, d: int) -> dict[str, float]:
     data = load(dataset)
     X = np.asarray(data.X, dtype=np.float64)
-    outcome = run_split(X, data.group_code, fit, [setting], k=d, seed=split, share=0.5)
+    outcome = run_split(X, data.group_code, compared, k=d, seed=split, share=SHARE)
     inside = {f"{name}:train": outcome.inside[name] for name in _ERRORS}
     return inside | {f"{name}:test": outcome.outside[name] for name in _ERRORS}
 
 
 def run_rfpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """Return the errors of RFPCA, in and out of sample."""
-    fit: Fit = fit_rfpca_printed if protocol == "printed" else fit_rfpca_exact
-    return _errors(fit, {"alpha": 0.15, "lam": 0.5}, dataset, split, d)
+    return _errors(replace(methods.rfpca(protocol), grid=RFPCA_SETTING), dataset, split, d)
 
 
 def run_fairpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """Return the errors of FairPCA, in and out of sample."""
-    fit: Fit = methods.fit_fairpca_printed if protocol == "printed" else methods.fit_fairpca_exact
-    return _errors(fit, {"eta": 0.1}, dataset, split, d)
+    compared = methods.fairpca(protocol)
+    if protocol == "printed":
+        compared = replace(compared, grid=methods.step_sizes(ETA))
+    return _errors(compared, dataset, split, d)
 
 
 def run_pca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """Return the errors of ordinary PCA, in and out of sample."""
-    return _errors(fit_pca, {}, dataset, split, d)
+    return _errors(methods.pca(), dataset, split, d)
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:

@@ -6,27 +6,16 @@ solvers; its RFPCA sweeps the same grid, CFPCA-Mean has the constraint of its pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairpca.datasets import load
+from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.experiments.vu2022 import _methods as methods
-from fairpca.experiments.vu2022._protocol import (
-    RFPCA_GRID,
-    Evaluation,
-    Fit,
-    Rows,
-    Setting,
-    fit_pca,
-    fit_rfpca_exact,
-    fit_rfpca_printed,
-    group_means,
-    standardise,
-)
+from fairpca.experiments.vu2022 import methods
+from fairpca.experiments.vu2022.protocol import Method, Rows, errors, words
 
 __all__ = ["DATASETS", "run_fairpca", "run_mean", "run_pca", "run_rfpca"]
 
@@ -35,39 +24,35 @@ DATASETS = ("default_credit", "biodeg", "german_credit")
 _SEEDS, _K = 5, 3
 
 
-def _points(fit: Fit, grid: Sequence[Setting], dataset: str, split: int, d: int) -> list[dict[str, Any]]:
+def _points(compared: Method, dataset: str, split: int, d: int) -> list[dict[str, Any]]:
     data = load(dataset)
     rows = Rows(standardise(np.asarray(data.X, dtype=np.float64))[0], data.group_code)
-    judge = Evaluation.of(rows.X, rows, group_means(rows))
-    fits = fit(rows, d, grid, np.random.RandomState(split))
+    moments = rows.moments
+    models = compared.fit(rows, d, np.random.RandomState(split))
     return [
-        {"setting": ", ".join(f"{name}={value:g}" for name, value in setting.items()), **judge.errors(P)}
-        for setting, P in zip(grid, fits, strict=True)
+        {"setting": words(setting), **errors(model, moments, moments, moments.means)}
+        for setting, model in zip(compared.settings, models, strict=True)
     ]
 
 
 def run_rfpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> list[dict[str, Any]]:
     """Return error and gap of RFPCA for each of its 18 settings."""
-    fit: Fit = fit_rfpca_printed if protocol == "printed" else fit_rfpca_exact
-    return _points(fit, RFPCA_GRID, dataset, split, d)
+    return _points(methods.rfpca(protocol), dataset, split, d)
 
 
 def run_fairpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> list[dict[str, Any]]:
     """Return error and gap of FairPCA for each of its 18 step sizes, or of its optimum."""
-    if protocol == "printed":
-        return _points(methods.fit_fairpca_printed, methods.ETA_GRID, dataset, split, d)
-    return _points(methods.fit_fairpca_exact, ({},), dataset, split, d)
+    return _points(methods.fairpca(protocol), dataset, split, d)
 
 
 def run_mean(*, dataset: str, split: int, method: str, d: int, protocol: str) -> list[dict[str, Any]]:
     """Return error and gap of CFPCA with the mean constraint for each delta."""
-    fit = methods.fit_mean_printed if protocol == "printed" else methods.fit_mean_stated
-    return _points(fit, methods.MEAN_GRID, dataset, split, d)
+    return _points(methods.cfpca_mean(protocol), dataset, split, d)
 
 
 def run_pca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> list[dict[str, Any]]:
     """Return error and gap of ordinary PCA."""
-    return _points(fit_pca, ({},), dataset, split, d)
+    return _points(methods.pca(), dataset, split, d)
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:

@@ -8,16 +8,17 @@ zero, and 0.15 / sqrt(N_0), the paper's largest alpha elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from fairpca import RFPCA, GroupMoments
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.solvers.rfpca.exact import solve_rfpca_path
-from fairpca.synthetic import Sample, vu_radius
+from fairpca.metrics import ab_difference, average_reconstruction_error, reconstruction_errors
+from fairpca.synthetic import vu_radius
 
-__all__ = ["run_radius"]
+__all__ = ["ALPHAS", "LAM", "SETTINGS", "run_radius", "sample_moments"]
 
 ALPHAS = np.linspace(0.0, 10.0, 100)
 LAM = 0.1
@@ -25,25 +26,28 @@ SETTINGS = {"eps0=0": 0.0, "eps0=0.15/sqrt(N0)": 0.15}
 _TEST_SEED = 2022
 
 
-def _moments(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    groups = [sample.X[sample.sensitive_features == a] for a in (0, 1)]
-    return np.array([X.T @ X / len(X) for X in groups]), np.array([len(X) for X in groups])
+def sample_moments(part: Literal["train", "test"], seed: int) -> GroupMoments:
+    """Return the moments of one sample."""
+    sample = vu_radius(part, random_state=seed)
+    return GroupMoments.from_data(sample.X, sample.sensitive_features)
 
 
 def run_radius(*, split: int, method: str, setting: str) -> list[dict[str, Any]]:
-    """Return ARE, ABDiff and their sum on the test sample for every alpha, for one training sample."""
-    test, test_counts = _moments(vu_radius("test", random_state=_TEST_SEED))
-    train, counts = _moments(vu_radius("train", random_state=split))
-    first = SETTINGS[setting] / np.sqrt(counts[0])
-    radii = [(LAM, np.array([first, alpha / np.sqrt(counts[1])])) for alpha in ALPHAS]
+    """Return ARE, ABDiff and their sum on the test sample for every alpha, for one training sample.
+
+    Nothing is centred: the groups of the simulation have mean zero.
+    """
+    train, test = sample_moments("train", split), sample_moments("test", _TEST_SEED)
+    first, second = SETTINGS[setting] / np.sqrt(train.counts[0]), ALPHAS / np.sqrt(train.counts[1])
+    models = RFPCA(1, lam=LAM, centering="none").path(train, eps=[(first, eps) for eps in second])
     records = []
-    # Without the certificate, which would take most of the time; a test compares with certified solutions.
-    results = solve_rfpca_path(train, counts / counts.sum(), 1, radii, certified=False)
-    for alpha, result in zip(ALPHAS, results, strict=True):
-        v = result.V[:, 0]
-        errors = np.trace(test, axis1=1, axis2=2) - np.einsum("i,gij,j->g", v, test, v)
-        are, gap = float(test_counts @ errors / test_counts.sum()), float(abs(errors[0] - errors[1]))
-        angle = float(np.degrees(np.arctan2(abs(v[1]), abs(v[0]))))
+    for alpha, model in zip(ALPHAS, models, strict=True):
+        if model.result_.status != "optimal":
+            raise RuntimeError(f"no proof of optimality for {model}; raise max_iter.")
+        V = model.components_.T
+        are = average_reconstruction_error(test, V)
+        gap = ab_difference(reconstruction_errors(test, V, centering="none"))
+        angle = float(np.degrees(np.arctan2(*np.abs(V[::-1, 0]))))
         records.append({"alpha": float(alpha), "sum": are + gap, "are": are, "abdiff": gap, "angle": angle})
     return records
 

@@ -7,7 +7,8 @@ the random sample of 4000 faces changes from cell to cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,8 @@ import pandas as pd
 
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.experiments.vu2022 import _methods as methods
-from fairpca.experiments.vu2022._protocol import (
-    RFPCA_GRID,
-    Fit,
-    Outcome,
-    Setting,
-    fit_pca,
-    fit_rfpca_exact,
-    fit_rfpca_printed,
-    run_split,
-)
+from fairpca.experiments.vu2022 import methods
+from fairpca.experiments.vu2022.protocol import Method, Outcome, run_split, words
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics import delta_f_lin
 
@@ -72,20 +64,19 @@ _READINGS: dict[str, tuple[str, ...]] = {
 }
 _FACE_METHODS: tuple[str, ...] = ("rfpca", "fairpca", "cfpca_mean", "cfpca_both", "pca")
 _SPLITS, _FACE_SAMPLES = 10, 20
+_ERRORS = ("abdiff", "are", "error_0", "error_1")
 # On the faces a large mu costs the splitting minutes, and cross-validation never took one on the tables.
 _FACE_GRID = 2
 
 
-def _run(
-    fit: Fit, grid: Sequence[Setting], *, dataset: str, split: int, d: int, protocol: str, fresh: bool = True
-) -> dict[str, Any]:
+def _run(compared: Method, *, dataset: str, split: int, d: int, protocol: str, fresh: bool = True) -> dict[str, Any]:
     faces = dataset == FACES
     data = load(dataset, random_state=split) if faces else load(dataset)
     X = np.asarray(data.X, dtype=np.float64)
-    outcome = run_split(X, data.group_code, fit, grid, k=d, seed=split, n_folds=2 if faces else 3, scale=not faces)
-    record: dict[str, Any] = {name: outcome.outside[name] for name in ("are", "abdiff", "error_0", "error_1")}
-    record |= {f"{name}:train": outcome.inside[name] for name in ("are", "abdiff", "error_0", "error_1")}
-    record["chosen"] = ", ".join(f"{name}={value:g}" for name, value in outcome.setting.items()) or "none"
+    outcome = run_split(X, data.group_code, compared, k=d, seed=split, n_folds=2 if faces else 3, scale=not faces)
+    record: dict[str, Any] = {name: outcome.outside[name] for name in _ERRORS}
+    record |= {f"{name}:train": outcome.inside[name] for name in _ERRORS}
+    record["chosen"] = words(outcome.setting) or "none"
     return record | separations(outcome, d, protocol, fresh=fresh, seed=split)
 
 
@@ -105,10 +96,10 @@ def separations(outcome: Outcome, k: int, protocol: str, *, fresh: bool, seed: i
     seed : int
         Seed of a new stream.
     """
-    p = outcome.train.X.shape[1]
-    V = outcome.projection
-    if V.shape == (p, p):
-        V = top_eigenpairs(V, k)[1]
+    model = outcome.model
+    V = model.components_.T
+    if model.result_.basis == "affine":
+        V = top_eigenpairs(V @ V.T, k)[1]
     train, test = outcome.train, outcome.test
     stream = np.random.RandomState(seed) if fresh else outcome.stream
     if protocol == "printed":
@@ -121,41 +112,32 @@ def separations(outcome: Outcome, k: int, protocol: str, *, fresh: bool, seed: i
     return record
 
 
-_NONE: tuple[Setting, ...] = ({},)
-
-
 def run_rfpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """RFPCA on one split: Algorithm 1 with the authors' random stream, or the certified optimum."""
-    fit: Fit = fit_rfpca_printed if protocol == "printed" else fit_rfpca_exact
-    return _run(fit, RFPCA_GRID, dataset=dataset, split=split, d=d, protocol=protocol, fresh=False)
+    return _run(methods.rfpca(protocol), dataset=dataset, split=split, d=d, protocol=protocol, fresh=False)
 
 
 def run_fairpca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """FairPCA of Samadi et al. on one split: the port's multiplicative weights, or the certified optimum."""
-    if protocol == "printed":
-        return _run(methods.fit_fairpca_printed, methods.ETA_GRID, dataset=dataset, split=split, d=d, protocol=protocol)
-    return _run(methods.fit_fairpca_exact, _NONE, dataset=dataset, split=split, d=d, protocol=protocol)
+    return _run(methods.fairpca(protocol), dataset=dataset, split=split, d=d, protocol=protocol)
 
 
 def run_mean(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """CFPCA with the mean constraint on one split."""
-    fit = methods.fit_mean_printed if protocol == "printed" else methods.fit_mean_stated
-    return _run(fit, methods.MEAN_GRID, dataset=dataset, split=split, d=d, protocol=protocol)
+    return _run(methods.cfpca_mean(protocol), dataset=dataset, split=split, d=d, protocol=protocol)
 
 
 def run_both(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """CFPCA with both constraints on one split."""
-    if protocol == "printed":  # one setting: all give the same, because the code loses mu
-        return _run(
-            methods.fit_both_printed, methods.BOTH_GRID[:1], dataset=dataset, split=split, d=d, protocol=protocol
-        )
-    grid = methods.BOTH_GRID[:_FACE_GRID] if dataset == FACES else methods.BOTH_GRID
-    return _run(methods.fit_both_stated, grid, dataset=dataset, split=split, d=d, protocol=protocol)
+    compared = methods.cfpca_both(protocol)
+    if dataset == FACES:
+        compared = replace(compared, grid={"mu": compared.grid["mu"][:_FACE_GRID]})
+    return _run(compared, dataset=dataset, split=split, d=d, protocol=protocol)
 
 
 def run_pca(*, dataset: str, split: int, method: str, d: int, protocol: str) -> dict[str, Any]:
     """Ordinary PCA on one split, the column that the paper leaves out."""
-    return _run(fit_pca, _NONE, dataset=dataset, split=split, d=d, protocol=protocol)
+    return _run(methods.pca(), dataset=dataset, split=split, d=d, protocol=protocol)
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:
@@ -176,21 +158,29 @@ def _cells(profile: Profile) -> Iterable[Cell]:
     return tables + faces if profile == "paper" else tables
 
 
+def _out_of_sample(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    return part, list(_ERRORS)
+
+
+def _in_sample(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    inside = {f"{name}:train": name for name in _ERRORS}
+    return part.drop(columns=list(_ERRORS)).rename(columns=inside), list(_ERRORS)
+
+
+def _separability(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    names = [name for name in part.columns if name.startswith(("delta_f_lin", "zero_classifier"))]
+    return part, [name for name in names if part[name].notna().any()]
+
+
+_EXHIBITS = {"table1": _out_of_sample, "table3": _in_sample, "table4": _separability}
+
+
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the three tables; the column `exhibit` says of which."""
+    """Rows of the three tables, which share their cells; the column `exhibit` says of which."""
     parts = []
     for (_, _, protocol), part in cells.groupby(["dataset", "method", "protocol"], sort=False):
-        inside = part.drop(columns=["are", "abdiff", "error_0", "error_1"]).rename(
-            columns={f"{name}:train": name for name in ("are", "abdiff", "error_0", "error_1")}
-        )
-        separable = [name for name in part.columns if name.startswith(("delta_f_lin", "zero_classifier"))]
-        separable = [name for name in separable if part[name].notna().any()]
-        for exhibit, frame, metrics in (
-            ("table1", part, ["abdiff", "are", "error_0", "error_1"]),
-            ("table3", inside, ["abdiff", "are", "error_0", "error_1"]),
-            ("table4", part, separable),
-        ):
-            rows = tidy(frame, metrics, by=("dataset", "method", "d"), protocol=str(protocol))
+        for exhibit, choose in _EXHIBITS.items():
+            rows = tidy(*choose(part), by=("dataset", "method", "d"), protocol=str(protocol))
             rows.insert(0, "exhibit", exhibit)
             parts.append(rows)
     return pd.concat(parts, ignore_index=True)

@@ -12,49 +12,48 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca import GroupMoments
 from fairpca.experiments.engine.runner import Cell, Profile, register
-from fairpca.experiments.vu2022._methods import port_map
-from fairpca.linalg import top_eigenpairs
-from fairpca.solvers.minmax.dual import solve_minmax
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.experiments.vu2022 import methods
+from fairpca.experiments.vu2022.protocol import Rows
+from fairpca.linalg import fix_signs, top_eigenpairs
+from fairpca.metrics import ab_difference, average_reconstruction_error, reconstruction_errors
 from fairpca.synthetic import vu_toy
 
-__all__ = ["LAMS", "run_toy"]
+__all__ = ["ETA", "LAMS", "SEED", "STARTS", "run_toy"]
 
 LAMS = (0.0, 0.1, 0.15, 0.17, 0.2, 0.22, 0.23, 0.24, 0.25, 1.0)
-_SEED, _STARTS, _ETA = 10, 41, 0.1
+SEED, STARTS, ETA = 10, 41, 0.1
 
 
 def run_toy(*, method: str, setting: str, protocol: str) -> dict[str, Any]:
     """Return the direction of one method, its angle to the horizontal axis in degrees, and the groups' errors."""
-    stream = np.random.RandomState(_SEED)
+    stream = np.random.RandomState(SEED)
     sample = vu_toy(random_state=stream)
-    groups = [sample.X[sample.sensitive_features == a] for a in (0, 1)]
-    moments = np.array([X.T @ X / len(X) for X in groups])
-    shares = np.array([len(X) for X in groups]) / len(sample.X)
-    if method == "pca":
-        v = top_eigenpairs(np.tensordot(shares, moments, 1), 1)[1]
-    elif method == "fairpca":
-        centred = np.array([np.cov(X.T, bias=True) for X in groups])
-        printed = protocol == "printed"
-        v = top_eigenpairs(port_map(centred, 1, _ETA), 1)[1] if printed else solve_minmax(centred, 1).V
+    moments = GroupMoments.from_data(sample.X, sample.sensitive_features)
+    if method == "pca":  # about zero, as everything in this figure but FairPCA
+        v = top_eigenpairs(np.tensordot(moments.weights, moments.second_moments("none"), 1), 1)[1]
     else:
-        lam, eps = float(setting.removeprefix("lam=")), np.zeros(2)
-        if protocol == "printed":
-            v = solve_rfpca_subgradient(moments, shares, 1, lam, eps, n_starts=_STARTS, random_state=stream).V
+        if method == "fairpca":
+            compared = methods.fairpca(protocol)
+            setting_values: dict[str, Any] = {"options": {"eta": ETA}} if protocol == "printed" else {}
         else:
-            v = solve_rfpca(moments, shares, 1, lam, eps).V
-    direction = v[:, 0] * (1.0 if v[np.argmax(np.abs(v[:, 0])), 0] > 0 else -1.0)
-    errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("i,gij,j->g", direction, moments, direction)
+            compared = methods.rfpca(protocol, n_starts=STARTS)
+            setting_values = {"alpha": 0.0, "lam": float(setting.removeprefix("lam="))}
+        rows = Rows(sample.X, sample.sensitive_features)
+        (model,) = compared.fit(rows, 1, stream, setting_values)
+        components = model.components_.T
+        v = top_eigenpairs(components @ components.T, 1)[1]
+    errors = reconstruction_errors(moments, v, centering="none")
+    direction = fix_signs(v.T)[0]
     return {
         "x": float(direction[0]),
         "y": float(direction[1]),
         "angle": float(np.degrees(np.arctan2(direction[1], direction[0]))),
-        "error_0": float(errors[0]),
-        "error_1": float(errors[1]),
-        "are": float(shares @ errors),
-        "abdiff": float(abs(errors[0] - errors[1])),
+        "error_0": float(errors.iloc[0]),
+        "error_1": float(errors.iloc[1]),
+        "are": average_reconstruction_error(moments, v),
+        "abdiff": ab_difference(errors),
     }
 
 

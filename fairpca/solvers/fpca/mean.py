@@ -51,7 +51,7 @@ def solve_mean_only(S: np.ndarray, f: np.ndarray, n_components: int, *, level: f
     S = symmetrise(np.asarray(S, dtype=np.float64))
     length = float(np.linalg.norm(f))
     d = n_components
-    if length <= 1e-12 or level / length**2 >= 1.0:
+    if length == 0 or level / length**2 >= 1.0:
         w, V = top_eigenpairs(S, d)
         return MeanOnlySolution(V, 0.0, float(w.sum()), float(w.sum()), 1)
     b = level / length**2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 __all__ = [
     "Constraints",
     "FPCAProblem",
+    "Mu",
     "Reduction",
     "Scale",
     "Shift",
@@ -24,11 +25,14 @@ __all__ = [
 
 Variant = Literal["printed", "lee2022_code", "vu2022_code"]
 Constraints = Literal["both", "mean"]
+Mu = float | Literal["auto"]
 Scale = Literal["sum", "mean", "norm"]
 Penalty = Literal["max", "sum"]
 Shift = Literal["norm", "extremes", "padded", "tight"]
 Trace = Literal["at_most", "equal"]
 MeanForm = Literal["quadratic", "operator"]
+
+_LARGEST_KAPPA = 1e100  # squares of what the solvers multiply must not overflow
 
 # What the paper prints in (14), what the code behind Lee et al. solves, what the code of Olfat & Aswani and of
 # Vu et al. solves.
@@ -121,12 +125,33 @@ class FPCAProblem:
     @property
     def constrains_mean(self) -> bool:
         """Whether the means differ at all."""
-        return bool(np.linalg.norm(self.f) > 1e-12)
+        return bool(np.any(self.f))
 
     @property
     def eliminates_mean(self) -> bool:
         """Whether the mean constraint is Pf = 0, so that f can be eliminated."""
         return self.constrains_mean and self.mean_bound < 1e-24
+
+    @property
+    def kappa(self) -> float:
+        """κ = μ(c1 + c2)/λ_max(S on the complement of f): the penalty's strength without a unit."""
+        return self.mu * (self.c1 + self.c2) / self._scale(self.eliminated_basis())
+
+    @property
+    def elimination_error(self) -> float:
+        """How much more than the eliminated problem a P with 0 < f̂'Pf̂ ≤ `mean_bound` can reach at most.
+
+        Such a P has ‖Pf̂‖ ≤ r (r the root of the bound, or the bound in the operator form), so that it differs
+        from its compression to the complement of f by 2‖Sf̂‖r + ‖S‖r² in <S, P>, and by 2(c1 + c2 + ‖Q‖)r for each
+        slack variable.
+        """
+        if not self.eliminates_mean or self.mean_level == 0:
+            return 0.0
+        r = self.mean_bound if self.mean_form == "operator" else float(np.sqrt(self.mean_bound))
+        S = self.S @ self.f / np.linalg.norm(self.f)
+        slacks = 2.0 * self.mu * (2.0 if self.penalty == "sum" else 1.0)
+        size = self.c1 + self.c2 + float(np.linalg.norm(self.Q, 2))
+        return r * (2.0 * float(np.linalg.norm(S)) + r * float(np.linalg.norm(self.S, 2)) + slacks * size)
 
     @property
     def mean_bound(self) -> float:
@@ -154,15 +179,21 @@ class FPCAProblem:
         value = self.f @ Pf if self.mean_form == "quadratic" else np.linalg.norm(self.f) * np.linalg.norm(Pf)
         return float(value - self.mean_level)
 
+    def eliminated_basis(self) -> np.ndarray:
+        """Return an orthonormal basis of the space that P lives in: the complement of f when Pf = 0, else all."""
+        return _complement(self.f) if self.eliminates_mean else np.eye(self.n_features)
+
+    def _scale(self, basis: np.ndarray) -> float:
+        scale = float(np.linalg.eigvalsh(symmetrise(basis.T @ self.S @ basis))[-1])
+        return scale if scale > 0 else 1.0
+
     def reduce(self) -> Reduction:
         """Eliminate f when the constraint is Pf = 0, rotate to the eigenbasis of Q, and normalise (Theorem F1)."""
-        p = self.n_features
-        basis = _complement(self.f) if self.eliminates_mean else np.eye(p)
+        basis = self.eliminated_basis()
         ell, R = np.linalg.eigh(symmetrise(basis.T @ self.Q @ basis))
         B = basis @ R
         S = symmetrise(B.T @ self.S @ B)
-        scale = float(np.linalg.eigvalsh(S)[-1])
-        scale = scale if scale > 0 else 1.0
+        scale = self._scale(B)
         c = self.c1 + self.c2
         if self.mu * c <= 1e-14 * scale:
             D1, D2, kappa = np.zeros(len(ell)), np.zeros(len(ell)), 0.0
@@ -231,7 +262,7 @@ def fpca_problem(
     n_components: int,
     *,
     delta: float = 0.0,
-    mu: float = 0.01,
+    mu: Mu = "auto",
     variant: Variant = "printed",
     constraints: Constraints = "both",
     shift: Shift | None = None,
@@ -252,8 +283,8 @@ def fpca_problem(
         Dimension d.
     delta : float, default=0.0
         Tolerance of the mean constraint.
-    mu : float, default=0.01
-        Weight of the covariance penalty.
+    mu : float or "auto", default="auto"
+        Weight of the covariance penalty. "auto" is the weight for which κ = 1 (:attr:`FPCAProblem.kappa`).
     variant : {"printed", "lee2022_code", "vu2022_code"}, default="printed"
         Sets the penalty, the shift, the trace constraint and the form of the mean constraint.
     constraints : {"both", "mean"}
@@ -273,7 +304,8 @@ def fpca_problem(
     chosen = variant_defaults(variant)
     check_choice("constraints", constraints, get_args(Constraints))
     check_number("delta", delta, low=0.0)
-    check_number("mu", mu, low=0.0)
+    if mu != "auto":
+        check_number("mu", mu, low=0.0)
     shift = chosen["shift"] if shift is None else shift
     trace = chosen["trace"] if trace is None else trace
     check_choice("shift", shift, get_args(Shift))
@@ -288,25 +320,36 @@ def fpca_problem(
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{name} contains NaN or infinite values; clean the data first.")
     d = check_components(n_components, p)
-    if constraints == "mean":
-        mu = 0.0
-    operator = chosen["mean_form"] == "operator"
+    # f'Pf never exceeds ‖f‖², so larger levels are all alike, and this one cannot overflow.
+    level = delta * (delta / float(data_norm) ** 2 if chosen["mean_form"] == "operator" else delta)
+    level = min(level, 2.0 * float(f @ f))
     problem = FPCAProblem(
         symmetrise(S),
         f,
         symmetrise(Q),
         d,
-        float(mu),
+        1.0 if mu == "auto" else float(mu),
         0.0,
         0.0,
         chosen["penalty"],
         trace,
         chosen["mean_form"],
-        float(delta) ** 2 / (float(data_norm) ** 2 if operator else 1.0),
+        level,
     )
     _check_room(problem, delta)
     c1, c2 = _shifts(problem, shift)
-    return FPCAProblem(**{**problem.__dict__, "c1": c1, "c2": c2})
+    problem = replace(problem, c1=c1, c2=c2)
+    if constraints == "mean":
+        return replace(problem, mu=0.0)
+    kappa = problem.kappa
+    if mu == "auto":
+        return replace(problem, mu=1.0 / kappa if kappa > 0 else 0.0)
+    if not kappa < _LARGEST_KAPPA:
+        raise ValueError(
+            f"mu={mu:g} makes the covariance penalty {kappa:.1g} times as heavy as the variance, more than can be "
+            'computed; choose a smaller mu, or mu="auto".'
+        )
+    return problem
 
 
 def _complement(f: np.ndarray) -> np.ndarray:

@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
 from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
+from fairpca.solvers.result import SolverResult
 
 __all__ = ["Rounding", "Solver", "solve_fpca"]
 
@@ -84,6 +84,7 @@ def solve_fpca(
             outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter))
             P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
             history = outcome.history
+    upper += problem.elimination_error
     rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol)
     if rounding == "fair" and _exceeds_level(problem, rounded.V):
         V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
@@ -91,9 +92,8 @@ def solve_fpca(
     gap = max(upper - lower, 0.0)
     scale = max(abs(upper), abs(lower), abs(float(np.vdot(problem.S, P))))
     relative = gap / scale if scale > 0 else gap
-    c = problem.mu * (problem.c1 + problem.c2)
     extra = describe(problem, P, rounded) | {
-        "kappa": c / problem.reduce().scale,
+        "kappa": problem.kappa,
         "relative_gap": relative,
         "method": method,
         **more,

@@ -135,6 +135,7 @@ class _Extrapolation:
         residual = float(np.linalg.norm(last))
         if len(images) >= _CHECK_EVERY and residual > 0:
             moves = np.array(self.moves)
+            moves /= np.abs(moves).max()  # products of tiny moves would underflow
             gram = moves @ moves.T
             gram /= np.linalg.norm(gram)
             weights = np.linalg.solve(gram + _REGULARISATION * np.eye(len(gram)), np.ones(len(gram)))

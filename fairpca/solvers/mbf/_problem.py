@@ -66,6 +66,8 @@ class Evaluation:
     @property
     def kkt_residual(self) -> float:
         """Norm of the Lagrangian's gradient along the Grassmannian, relative to `scale`."""
+        if not np.any(self.variance_slope):  # nothing but directions without variance
+            return 0.0
         rest = self._horizontal(self.variance_slope - self.multiplier * self.h_slope)
         return float(np.linalg.norm(rest)) / self.scale
 

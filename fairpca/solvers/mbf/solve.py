@@ -12,19 +12,23 @@ import numpy as np
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
-from fairpca.solvers._result import SolverResult, Status
 from fairpca.solvers.mbf._problem import STATIONARY, Budget, Evaluation, MBFProblem, Term, row_space
 from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
+from fairpca.solvers.result import SolverResult, Status
 
 __all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
 
 Solver = Literal["continuation", "repms"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
+_NOTHING = 1e-6  # share of the variance below which directions without any are returned instead
 _ROUNDS = 6  # of tightening, when an approximate kernel guides the search
+_FOURIER_PAYS = 100  # rows for each frequency from which on a sine and a cosine cost less than the exact kernel
+_REACH = 1e30  # largest ratio of distances to σ, or of σ to them, whose powers the search can hold
+_SIZES = {"subsample": 5000, "fourier": 256}
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,25 @@ class SearchOptions(Options):
     """Switches of the search that the estimator and :func:`solve_mbf` share, see :class:`~fairpca.MBFPCA`."""
 
     approximation: Literal["subsample", "fourier"] | None = None
-    approximation_size: int = 5000
+    approximation_size: int | None = None
     tol: float = 1e-6
     max_iter: int = 50000
     verbose: int = 0
 
     def check(self) -> None:
         """Raise for values out of range."""
-        check_number("approximation_size", self.approximation_size, low=4, integer=True)
+        if self.approximation_size is not None:
+            check_number("approximation_size", self.approximation_size, low=4, integer=True)
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
+
+    def approximation_for(self, n_rows: int) -> tuple[Literal["subsample", "fourier"], int] | None:
+        """Return kind and size of the approximation for so many rows; None where the exact kernel costs less."""
+        if self.approximation is None:
+            return None
+        size = _SIZES[self.approximation] if self.approximation_size is None else self.approximation_size
+        pays = n_rows > size * (1 if self.approximation == "subsample" else _FOURIER_PAYS)
+        return (self.approximation, size) if pays else None
 
 
 @dataclass(frozen=True)
@@ -65,9 +78,14 @@ class MBFSettings(SearchOptions):
 
 @dataclass
 class _Reduced:
-    """Centred data in working coordinates: basis, spectrum and rank, and how to build a term there."""
+    """Centred data in working coordinates: basis, spectrum and rank, and how to build a term there.
+
+    Lengths are divided by `unit`, a power of two near the largest standard deviation, so that nothing is rounded and
+    no square can overflow.
+    """
 
     X: np.ndarray
+    unit: float
     basis: np.ndarray
     spectrum: np.ndarray
     rank: int
@@ -78,8 +96,21 @@ class _Reduced:
         if covariance is None:
             X = X - X.mean(axis=0)
             covariance = X.T @ X / len(X)
+        unit = float(2.0 ** np.round(np.log2(np.sqrt(np.diagonal(covariance).max()))))
+        X, covariance = X / unit, covariance / unit / unit
         basis, spectrum, rank = row_space(covariance, n_components)
-        return cls(X, basis, spectrum, rank, float(np.trace(covariance)))
+        return cls(X, unit, basis, spectrum, rank, float(np.trace(covariance)))
+
+    def check_bandwidth(self, sigma: float) -> None:
+        """Raise where σ and the distances differ by more than can be computed."""
+        lengths = np.linalg.norm(self.X, axis=1)
+        farthest = int(np.argmax(lengths))
+        if not 1 / _REACH < lengths[farthest] / sigma < _REACH:
+            raise ValueError(
+                f"the bandwidth {sigma * self.unit:.3g} is out of proportion to the data: row {farthest} lies "
+                f"{lengths[farthest] * self.unit:.3g} from the mean. Remove rows that are errors, or choose a "
+                "bandwidth of the order of the distances."
+            )
 
     def exact(self, comparison: Comparison) -> WeightedRows:
         return WeightedRows.from_groups(self.X[comparison.rows], comparison.codes)
@@ -94,18 +125,18 @@ class _Reduced:
 def _search_terms(
     reduced: _Reduced, comparisons: Sequence[Comparison], exact: list[WeightedRows], d: int, settings: MBFSettings
 ) -> list[Term]:
-    if settings.approximation is None:
+    approximation = settings.approximation_for(len(reduced.X))
+    if approximation is None:
         return [reduced.inside(term) for term in exact]
+    kind, size = approximation
     terms: list[Term] = []
     for comparison in comparisons:
         rows = reduced.X[comparison.rows] @ reduced.basis
         rows[:, reduced.rank :] = 0.0
-        if settings.approximation == "subsample":
-            terms.append(subsampled(rows, comparison.codes, settings.approximation_size, settings.random_state))
+        if kind == "subsample":
+            terms.append(subsampled(rows, comparison.codes, size, settings.random_state))
         else:
-            terms.append(
-                FourierRows.from_groups(rows, comparison.codes, d, settings.approximation_size, settings.random_state)
-            )
+            terms.append(FourierRows.from_groups(rows, comparison.codes, d, size, settings.random_state))
     return terms
 
 
@@ -120,7 +151,8 @@ class _Outcome:
 
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
-    """Run one solver; whatever ends it, the best that was seen is kept."""
+    """Run one solver; whatever ends it, the best that was seen is kept, PCA first of all."""
+    problem.evaluate(problem.pca())
     starts, interrupted, exhausted = 0, False, False
     returned: Evaluation | None = None
     try:
@@ -158,6 +190,10 @@ def solve_mbf(
     groups. Identical rows are merged, the problem is reduced to the row space plus as many directions without
     variance as a solution can use, and both steps are undone in the answer: they are exact.
 
+    The continuation first asks whether PCA meets τ, and then PCA is the optimum. Directions without variance (of data
+    whose rank is less than p) have no MMD and count as feasible: where there are d of them the problem is never
+    infeasible, and they are returned if nothing better was found. Algorithm 1 runs as it is published, without either.
+
     Parameters
     ----------
     X : ndarray of shape (n, p)
@@ -178,18 +214,20 @@ def solve_mbf(
     Returns
     -------
     SolverResult
-        ``objective`` is tr V'ΣV, to be maximised (population covariance). The status is ``"converged"``
-        (h <= τ, evaluated exactly on all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"``
-        (h <= τ, but the budget ended the search, or the residual is larger),
-        ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the
-        best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
-        ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the Lagrangian's gradient on the
-        Grassmannian, with the least-squares multiplier, over that of the variance), and ``mmd2_approximate`` with an
-        approximate kernel; ``history`` the solved subproblems.
+        ``objective`` is tr V'ΣV, to be maximised (population covariance); ``bound`` is that of PCA, which no subspace
+        exceeds. The status is ``"optimal"`` (PCA itself has h <= τ), ``"converged"`` (h <= τ, evaluated exactly on
+        all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"`` (h <= τ, but the budget ended the
+        search, or the residual is larger), ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"``
+        (Ctrl-C ended the search; `V` is the best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``,
+        ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
+        Lagrangian's gradient on the Grassmannian, with the least-squares multiplier, over that of the variance), and
+        ``mmd2_approximate`` with an approximate kernel; ``history`` the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
     reduced = _Reduced.of(X, covariance, n_components)
+    sigma = sigma / reduced.unit
+    reduced.check_bandwidth(sigma)
     exact = [reduced.exact(comparison) for comparison in comparisons]
     terms = _search_terms(reduced, comparisons, exact, n_components, settings)
 
@@ -197,7 +235,10 @@ def solve_mbf(
         return orthonormal(reduced.basis @ V)
 
     def exact_mmd2(V: np.ndarray) -> float:
-        return max(total_mmd2(exact, V, sigma, settings.n_threads), 0.0)
+        value = max(total_mmd2(exact, V, sigma, settings.n_threads), 0.0)
+        if settings.verbose:
+            print(f"[MBFPCA] {perf_counter() - began:7.2f} s  exact kernel on all rows: MMD² {value:9.3e}", flush=True)
+        return value
 
     def problem_at(target: float) -> MBFProblem:
         return MBFProblem(
@@ -214,26 +255,46 @@ def solve_mbf(
         )
 
     problem = problem_at(tau * _INSIDE)
-    outcome = _search(problem, settings, reduced.total, None)
+    if settings.verbose:
+        size = ", ".join(str(len(term.X)) for term in exact)
+        print(
+            f"[MBFPCA] {perf_counter() - began:7.2f} s  kernel of {size} different rows, rank {reduced.rank}",
+            flush=True,
+        )
+    V = lifted(problem.pca())
+    optimal = settings.solver == "continuation" and exact_mmd2(V) <= tau
+    outcome = (
+        _Outcome(problem.evaluate(problem.pca()), 0, False, False)
+        if optimal
+        else _search(problem, settings, reduced.total, None)
+    )
     V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
-    evaluations, steps = problem.record.n_evaluations, problem.record.n_iter
-    if settings.approximation is not None:
+    evaluations, steps = 0 if optimal else problem.record.n_evaluations, problem.record.n_iter
+    if settings.approximation_for(len(X)) is not None and not optimal:
         V, outcome, problem, counts = _tightened(
             problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau
         )
         extra["mmd2_approximate"] = outcome.at.h
         evaluations, steps = evaluations + counts[0], steps + counts[1]
     mmd2 = exact_mmd2(V)
+    nothing = mmd2 > tau or outcome.at.variance < _NOTHING
+    if nothing and settings.solver == "continuation" and problem.size - problem.rank >= n_components:
+        null = problem.evaluate(np.eye(problem.size)[:, problem.rank :][:, :n_components])
+        outcome, V = replace(outcome, at=null), lifted(null.V)
+        mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
+    ceiling = max(float(reduced.spectrum[:n_components].sum()), variance)
     unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
     status: Status = "infeasible" if mmd2 > tau else "max_iter" if unfinished else "converged"
+    if optimal:
+        status = "optimal"
     if outcome.interrupted:
         status = "interrupted"
     extra |= {
         "mmd2": mmd2,
         "tau": tau,
-        "sigma": sigma,
+        "sigma": sigma * reduced.unit,
         "variance_ratio": variance / reduced.total,
         "n_evaluations": evaluations,
         "n_starts": outcome.starts,
@@ -246,8 +307,10 @@ def solve_mbf(
     return SolverResult(
         V,
         status,
-        variance,
+        variance * reduced.unit**2,
+        bound=ceiling * reduced.unit**2,
         sense="max",
+        certificate="proof",
         n_iter=steps,
         seconds=perf_counter() - began,
         history=problem.summary(),
@@ -273,16 +336,16 @@ def _tightened(
     V = lifted(outcome.at.V)
     value = exact_mmd2(V)
     best = (value, V, outcome, problem)
-    missed, met = problem.tau, None  # the smallest target that missed τ, and the largest that met it
+    missed, met = problem.tau, 0.0  # the smallest target that missed τ, and the largest that met it
     once = replace(settings, n_starts=1)
     for _ in range(_ROUNDS):
         if outcome.interrupted or outcome.exhausted or (target == problem.tau and value <= tau):
             break
         if value > tau:
             missed = target
-        elif met is None or target > met:
+        elif target > met:
             met = target
-        if met is None:
+        if met == 0:
             # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
             target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
         else:
@@ -304,7 +367,7 @@ def _tightened(
 def _message(
     status: str, mmd2: float, tau: float, outcome: _Outcome, settings: MBFSettings, rank: int, d: int
 ) -> str | None:
-    if status == "converged":
+    if status in ("optimal", "converged"):
         return None
     if outcome.interrupted:
         begin = "interrupted; the best iterate so far is returned"

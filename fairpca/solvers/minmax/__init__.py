@@ -1,8 +1,14 @@
-"""The solvers of Samadi et al.'s problem in one place; see the modules they come from."""
+"""Fair PCA of Samadi et al. (2018): exact by the dual, and the paper's two algorithms."""
 
 from fairpca.solvers.minmax._polish import rank_bound
 from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax.sdp import solve_minmax_sdp
 from fairpca.solvers.minmax.weights import solve_minmax_weights
 
-__all__ = ["rank_bound", "solve_minmax", "solve_minmax_path", "solve_minmax_sdp", "solve_minmax_weights"]
+__all__ = [
+    "rank_bound",
+    "solve_minmax",
+    "solve_minmax_path",
+    "solve_minmax_sdp",
+    "solve_minmax_weights",
+]

@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_components, check_number
-from fairpca.solvers._result import SolverResult, Status
+from fairpca._validation import check_number
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
-from fairpca.solvers.spectral.pencil import Pencil, sum_error
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.result import SolverResult
+from fairpca.solvers.spectral.pencil import Pencil
 
-__all__ = ["Objective", "certified_status", "check_problem", "solve_minmax", "solve_minmax_path", "trivial_result"]
+__all__ = ["solve_minmax", "solve_minmax_path"]
 
-Objective = Literal["loss", "error"]
 _Ascending = tuple[np.ndarray, np.ndarray]
 _ROUNDS = 30
+_FINE = 1e-2
 _BOTH = ((1.0, 0.0), (0.0, 1.0))
-
-
-def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tuple[np.ndarray, int]:
-    """Return the moments as float64 and the dimension, or raise with what is wrong."""
-    moments = np.asarray(moments, dtype=np.float64)
-    if moments.ndim != 3 or moments.shape[1] != moments.shape[2] or len(moments) < 2:
-        raise ValueError(
-            f"moments has shape {moments.shape}; it must be (n_groups, n_features, n_features) with two groups or more."
-        )
-    if not np.isfinite(moments.sum()):
-        raise ValueError("moments contain NaN or infinite values; clean or impute the data first.")
-    check_choice("objective", objective, ("loss", "error"))
-    return moments, check_components(n_components, moments.shape[1])
-
-
-def certified_status(objective: float, bound: float, tol: float, floor: float) -> Status:
-    """Return ``"optimal"`` when the gap is at most `tol` of the objective or at most `floor`, rounding's share."""
-    return "optimal" if objective - bound <= max(tol * abs(objective), floor) else "max_iter"
-
-
-def trivial_result(moments: np.ndarray, seconds: float = 0.0) -> SolverResult:
-    """Return the solution for ``n_components == n_features``: everything is kept and nothing is lost."""
-    m, p = moments.shape[:2]
-    extra = {
-        "weights": np.full(m, 1.0 / m),
-        "losses": np.zeros(m),
-        "errors": np.zeros(m),
-        "best_sums": np.trace(moments, axis1=1, axis2=2),
-        "extra_dimensions": 0,
-        "large_solves": 0,
-    }
-    return SolverResult(np.eye(p), "optimal", 0.0, bound=0.0, certificate="proof", seconds=seconds, extra=extra)
 
 
 def solve_minmax(
@@ -71,7 +39,7 @@ def solve_minmax(
               \quad C_w = \sum_g w_g C_g,
 
     where the second equality holds for two groups; for more, the right-hand side is the value of the relaxation (4)
-    and is attained in d or a few more dimensions (:mod:`fairpca.solvers.minmax.groups`).
+    and is attained in d or a few more dimensions.
 
     Two groups: the dual has one variable t and slope ``loss_0 - loss_1``. A safeguarded Newton iteration finds its
     maximum; where eigenvalues cross there, the space is turned inside the tied eigenspace until the losses are
@@ -109,33 +77,33 @@ def solve_minmax(
     pencil = Pencil(moments) if pencil is None else pencil
     if len(moments) == 2:
         return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
-    from fairpca.solvers.minmax.groups import several_groups
+    from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started)
 
 
 def solve_minmax_path(
     moments: np.ndarray,
-    d_max: int,
+    n_components: int,
     *,
     objective: Objective = "loss",
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> list[SolverResult]:
-    """Solve :func:`solve_minmax` for d = 1, …, `d_max` with one shared basis and the groups' own spectra once.
+    """Solve :func:`solve_minmax` for d = 1, …, `n_components` with one shared basis and the groups' own spectra once.
 
     Returns
     -------
     list of SolverResult
         Element i has dimension i + 1.
     """
-    moments, d_max = check_problem(moments, d_max, objective)
+    moments, d_max = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     pencil = Pencil(moments)
     inner = min(d_max, moments.shape[1] - 1)
     if len(moments) > 2:
-        from fairpca.solvers.minmax.groups import several_groups
+        from fairpca.solvers.minmax._groups import several_groups
 
         results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
     else:
@@ -164,7 +132,6 @@ class _TwoGroups:
             self.pencil.n_small += 2
             S0, S1 = self.pencil.small
             self._ends = np.linalg.eigh(S1), np.linalg.eigh(S0)
-            self._squares: tuple[np.ndarray, np.ndarray] | None = None
             self._version = self.pencil.version
         return self._ends
 
@@ -211,24 +178,16 @@ class _TwoGroups:
             self.pencil.refine([(t, 1.0 - t)], d_max)
         return list(guesses)
 
-    def slack(self, d: int, optimum: LineOptimum) -> float:
-        """Estimate by how much the working matrices' value may differ from the true one."""
+    def proved(self, d: int, optimum: LineOptimum) -> float:
+        """Return a proven lower bound: the dual value at the weight found, with what the basis misses there.
+
+        The groups' own optima from the basis are, if anything, too small, and so is the dual value with them.
+        """
         if self.pencil.is_dense:
-            return 0.0
-        weights = (optimum.t, 1.0 - optimum.t)
-        w, Y = optimum.values[-optimum.stop :], optimum.vectors[:, -optimum.stop :]
-        edge = optimum.values[::-1][optimum.stop - 1 :]
-        total = sum_error(self.pencil.residual_squares(weights, w, Y), edge)
-        if self.objective == "loss":
-            ends = self.ends()
-            if self._squares is None or len(self._squares[0]) < d:
-                self._squares = tuple(  # type: ignore[assignment]
-                    self.pencil.residual_squares(weights, w[-d:], Y[:, -d:])
-                    for weights, (w, Y) in zip(_BOTH[::-1], ends, strict=True)
-                )
-            assert self._squares is not None
-            total += max(sum_error(s[-d:], w[::-1][d - 1 :]) for s, (w, _) in zip(self._squares, ends, strict=True))
-        return total
+            return optimum.phi
+        (a0, a1), t = self.references(d), optimum.t
+        pairs = (optimum.values, optimum.vectors)
+        return t * a0 + (1.0 - t) * a1 - self.pencil.top_sum_bound((t, 1.0 - t), d, pairs)
 
     def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
         """Solve for dimension `d`, enlarging the basis until it holds the optimal space."""
@@ -236,18 +195,23 @@ class _TwoGroups:
         small_before, large_before = pencil.n_small, pencil.n_large
         if not pencil.is_dense and pencil.version == 0:
             self.start_large(d)
-        for _ in range(_ROUNDS):
-            optimum = self.search(d, start)
-            if not pencil.refine([(optimum.t, 1.0 - optimum.t)], optimum.stop):
+        floor = 1e-14 * float(pencil.traces.max())
+        for tolerance in (pencil.tol, _FINE * pencil.tol):  # a residual enters squared; the finer one is rarely needed
+            for _ in range(_ROUNDS):
+                optimum = self.search(d, start)
+                if not pencil.refine([(optimum.t, 1.0 - optimum.t)], optimum.stop, tolerance):
+                    break
+                start = optimum.t
+            bound = self.proved(d, optimum)
+            if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal":
                 break
-            start = optimum.t
-        V, slack = pencil.lift(optimum.V), self.slack(d, optimum)
+        V = pencil.lift(optimum.V)
         if self.objective == "error":  # the losses are only reported, but they should be right
             pencil.refine(_BOTH, d)
         errors = pencil.traces - optimum.sums
         losses = np.array(self.own_sums(d)) - optimum.sums
         value = float((errors if self.objective == "error" else losses).max())
-        bound = min(optimum.phi - slack, value)
+        bound = min(bound, value)
         visited = np.array(optimum.visited)
         extra = {
             "weights": np.array([optimum.t, 1.0 - optimum.t]),
@@ -259,10 +223,10 @@ class _TwoGroups:
         }
         return SolverResult(
             V,
-            certified_status(value, bound, tol, 1e-14 * float(pencil.traces.max())),
+            certified_status(value, bound, tol, floor),
             value,
             bound=bound,
-            certificate="proof" if pencil.is_dense else "estimate",
+            certificate="proof",
             n_iter=pencil.n_small - small_before,
             seconds=perf_counter() - started,
             history={"t": visited[:, 0], "dual": visited[:, 1], "slope": visited[:, 2]},

@@ -10,11 +10,11 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, round_by_lp
-from fairpca.solvers.minmax.dual import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.result import SolverResult
 
-__all__ = ["Rounding", "solve_minmax_sdp"]
+__all__ = ["solve_minmax_sdp"]
 
 Rounding = Literal["lp", "none"]
 _ACCURACY = 1e-6  # relative accuracy that an interior-point method gives safely
@@ -48,7 +48,7 @@ def solve_minmax_sdp(
     n_components : int
         d.
     objective : {"loss", "error"}
-        As in :func:`fairpca.solvers.minmax.dual.solve_minmax`.
+        As in :func:`fairpca.solvers.minmax.solve_minmax`.
     rounding : {"lp", "none"}
         "none" keeps the eigenvalues of P, except those below 1e-7.
     tol : float

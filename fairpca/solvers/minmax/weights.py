@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
-from fairpca.solvers._result import SolverResult
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
-from fairpca.solvers.minmax.dual import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
 from fairpca.solvers.minmax.sdp import Rounding
+from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
 
-__all__ = ["VARIANTS", "Variant", "solve_minmax_weights"]
+__all__ = ["solve_minmax_weights"]
 
-Variant = Literal["paper", "samadi2018_code", "vu2022_code"]
-VARIANTS = ("paper", "samadi2018_code", "vu2022_code")
+Variant = Literal["printed", "samadi2018_code", "vu2022_code"]
 
 
 class _Recentring(NamedTuple):
@@ -41,7 +40,7 @@ def solve_minmax_weights(
     n_components: int,
     *,
     objective: Objective = "loss",
-    variant: Variant = "paper",
+    variant: Variant = "printed",
     eta: float | None = None,
     n_iter: int = 100,
     rounding: Rounding = "lp",
@@ -61,9 +60,9 @@ def solve_minmax_weights(
     n_components : int
         d.
     objective : {"loss", "error"}
-        As in :func:`fairpca.solvers.minmax.dual.solve_minmax`.
-    variant : {"paper", "samadi2018_code", "vu2022_code"}
-        * "paper": the average of the projections, as printed, then `rounding`.
+        As in :func:`fairpca.solvers.minmax.solve_minmax`.
+    variant : {"printed", "samadi2018_code", "vu2022_code"}
+        * "printed": the average of the projections, as printed, then `rounding`.
         * "samadi2018_code": average or last projection, whichever has the smaller largest loss; no rounding; the
           affine map :math:`I - \sqrt{I - P}`, as in the authors' MATLAB scripts.
         * "vu2022_code": the same with the selection of the Python port by Vu et al., which sums all entries of the
@@ -75,7 +74,7 @@ def solve_minmax_weights(
     n_iter : int
         T; the published scripts use 10 and 5.
     rounding : {"lp", "none"}
-        For "paper": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
+        For "printed": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
     tol : float
         Relative gap for status "optimal"; all T iterations are made in any case.
     recentred : (means, counts), optional
@@ -92,8 +91,8 @@ def solve_minmax_weights(
     """
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
-    check_choice("variant", variant, VARIANTS)
-    check_choice("rounding", rounding, ("lp", "none"))
+    check_choice("variant", variant, get_args(Variant))
+    check_choice("rounding", rounding, get_args(Rounding))
     check_number("n_iter", n_iter, low=1, integer=True)
     check_number("tol", tol, low=0, low_open=True)
     if eta is not None:
@@ -111,41 +110,56 @@ def solve_minmax_weights(
     logs = np.zeros(m)
     weights_seen, sums_seen, port_seen = (np.empty((n_iter, m)) for _ in range(3))
     average = _Average(p, d, n_iter)
-    for step in range(n_iter):
+    # The weights often settle or alternate, bit for bit; one more period then stands for all that would follow.
+    first_seen: dict[bytes, int] = {}
+    period = end = n_iter
+    step = 0
+    while step < end:
+        if pencil.is_dense and end == n_iter and (before := first_seen.setdefault(logs.tobytes(), step)) < step:
+            period, end = step - before, min(n_iter, 2 * step - before)
+        rounds = slice(step, None, period)
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         if recentring is None:
             V = pencil.top(weights, d)[1]
         else:
             V = top_eigenpairs(recentring.stacked(np.tensordot(weights, moments, 1), weights), d)[1]
-        weights_seen[step] = weights
-        sums_seen[step] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
-        port_seen[step] = ones @ (V @ V.sum(axis=0))
-        average.add(V)
+        weights_seen[rounds] = weights
+        sums_seen[rounds] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
+        port_seen[rounds] = ones @ (V @ V.sum(axis=0))
+        average.add(V, len(weights_seen[rounds]))
+        if (n_iter - 1 - step) % period == 0:
+            last = V
         losses = references - sums_seen[step]
         if eta is None:
             eta = 4.0 / (losses.max() * n_iter**0.5) if losses.max() > 0 else 1.0
         logs = logs + eta * losses
         logs -= logs.max()
+        step += 1
 
     losses_seen = references - sums_seen
     average_losses = references - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
     average_loss, last_loss = float(average_losses[-1].max()), float(losses_seen[-1].max())
-    if variant == "paper":
+    if variant == "printed":
         chosen = "average"
     elif variant == "samadi2018_code":
         chosen = "average" if average_loss < last_loss else "last"
     else:
         port_average, port_last = references - port_seen.mean(axis=0), references - port_seen[-1]
         chosen = "average" if port_average.max() < port_last.max() else "last"
-    lam, U = average.spectrum() if chosen == "average" else (np.ones(d), V)
+    lam, U = average.spectrum() if chosen == "average" else (np.ones(d), last)
     leading = U[:, :d]
-    if variant == "paper" and rounding == "lp":
+    if variant == "printed" and rounding == "lp":
         lam, U = _rounded(moments, references, d, U)
     total = np.einsum("ij,gik,kj,j->g", U, moments, U, lam, optimize=True)
     value = float((references - total).max())
-    dual = float((weights_seen * losses_seen).sum(axis=1).max())
-    bound = min(dual, value) if recentring is None else float("nan")
+    duals = (weights_seen * losses_seen).sum(axis=1)
+    bound = float("nan")
+    if recentring is None:
+        bound = min(float(duals.max()), value)
+        if not pencil.is_dense:
+            shown = weights_seen[int(duals.argmax())]
+            bound = min(float(shown @ references) - pencil.top_sum_bound(shown, d), value)
     extra = {
         "weights": weights_seen[-1],
         "losses": best - total,
@@ -165,7 +179,7 @@ def solve_minmax_weights(
         "max_iter" if recentring else certified_status(value, bound, tol, 1e-14 * float(traces.max())),
         value,
         bound=bound,
-        certificate="none" if np.isnan(bound) else "proof" if pencil.is_dense else "estimate",
+        certificate="none" if np.isnan(bound) else "proof",
         basis=basis_kind(lam),
         n_iter=n_iter,
         seconds=perf_counter() - started,
@@ -201,12 +215,12 @@ class _Average:
         self.bases: list[np.ndarray] | None = [] if d * n_iter < p else None
         self.total = None if self.bases is not None else np.zeros((p, p))
 
-    def add(self, V: np.ndarray) -> None:
+    def add(self, V: np.ndarray, times: int) -> None:
         if self.bases is not None:
-            self.bases.append(V)
+            self.bases.append(V * times**0.5)
         else:
-            self.total += V @ V.T
-        self.count += 1
+            self.total += times * (V @ V.T)
+        self.count += times
 
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
         if self.bases is None:

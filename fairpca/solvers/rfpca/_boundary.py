@@ -1,7 +1,7 @@
 """Support points of the joint numerical range: the curve on which the exact RFPCA solver searches.
 
-For t in R let M_t = t M_0 + (1 - t) M_1.  The top-k eigenvectors V of M_t minimise <I - VV', M_t>, so
-(s_0(V), s_1(V)) is a point of K = conv{s(V)} with support normal (t, 1 - t).  Where the k-th eigenvalue is
+For t in R let M_t = t M_0 + (1 - t) M_1.  The top-d eigenvectors V of M_t minimise <I - VV', M_t>, so
+(s_0(V), s_1(V)) is a point of K = conv{s(V)} with support normal (t, 1 - t).  Where the d-th eigenvalue is
 tied, the whole tied space contributes a flat piece of the boundary; its two ends are found exactly.
 """
 
@@ -15,12 +15,13 @@ import numpy as np
 
 from fairpca.solvers.spectral.pair_basis import PairBasis
 
-__all__ = ["Boundary", "PencilBoundary", "Support", "SupportPoint", "reconstruction_errors"]
+__all__ = ["Boundary", "PencilBoundary", "Support", "SupportPoint"]
 
 TIE_TOLERANCE = 1e-13  # relative difference below which two eigenvalues count as equal
 SAME_TIE = 1e-12  # two ties at weights closer than this are one
 _COARSE = 1e-2  # residual that is enough to begin with
 _SCOUTS = 8  # rough searches before the search in earnest
+_ROUNDING = 4 * float(np.finfo(float).eps)  # of a support value, relative to the traces
 RESIDUAL_BELOW = 1e-6  # share of the trace below which s_b is computed from residuals
 
 
@@ -34,7 +35,7 @@ class SupportPoint:
         Weight of M_0 for which the plane is (or is meant to be) the best.
     s0, s1 : float
         Reconstruction errors of the groups.
-    plane : ndarray of shape (q, k)
+    plane : ndarray of shape (q, d)
         Orthonormal basis, in working coordinates.
     basis : PairBasis, optional
         What the working coordinates refer to; without it they are the original ones.
@@ -48,13 +49,13 @@ class SupportPoint:
 
     @property
     def V(self) -> np.ndarray:
-        """Orthonormal basis of the plane in original coordinates, shape (p, k)."""
+        """Orthonormal basis of the plane in original coordinates, shape (p, d)."""
         return self.plane if self.basis is None else self.basis.lift(self.plane)
 
 
 @dataclass(slots=True)
 class Support:
-    """The support points at one t: ends of the face, equal unless the k-th eigenvalue is tied.
+    """The support points at one t: ends of the face, equal unless the d-th eigenvalue is tied.
 
     `left` is the end that the arc reaches from smaller t, `right` the one it leaves towards larger t.
     `speed` is rho in ds/dt = rho (-(1 - t), t), or ``None`` where it is not known.
@@ -74,24 +75,24 @@ class Support:
 class Boundary:
     """Support points from full eigen-decompositions; every point is computed once and kept.
 
-    The curve depends on the two matrices and on k only, so one object serves a whole grid of penalties and radii.
+    The curve depends on the two matrices and on d only, so one object serves a whole grid of penalties and radii.
 
     Parameters
     ----------
     moments : ndarray of shape (2, p, p)
         Symmetric positive semidefinite M_0, M_1.
-    k : int
+    d : int
         Dimension of the plane.
     """
 
     proves_bounds = False  # True: points may miss their support values by more than rounding, see `deficits`
 
-    def __init__(self, moments: np.ndarray, k: int) -> None:
+    def __init__(self, moments: np.ndarray, d: int) -> None:
         moments = np.ascontiguousarray(moments, dtype=np.float64)
         if not all(np.array_equal(M, M.T) for M in moments):
             moments = (moments + moments.transpose(0, 2, 1)) * 0.5
         self.moments = moments
-        self.k = k
+        self.d = d
         self.p = self.moments.shape[1]
         self.traces = tuple(float(np.trace(M)) for M in self.moments)
         self.evaluations = 0
@@ -126,7 +127,7 @@ class Boundary:
 
     def _from_spectrum(self, t: float, w: np.ndarray, U: np.ndarray, matrices: np.ndarray) -> Support:
         """Return the support for eigenpairs of M_t (ascending), with M_0 and M_1 in the same coordinates."""
-        top = len(w) - self.k
+        top = len(w) - self.d
         threshold = TIE_TOLERANCE * max(-float(w[0]), float(w[-1]))
         if w[top] - w[top - 1] > threshold:
             V = U[:, top:]
@@ -141,7 +142,7 @@ class Boundary:
         above = U[:, (w > w[top]) & ~tied]
         E = U[:, tied]
         _, R = np.linalg.eigh(E.T @ (matrices[0] @ E - matrices[1] @ E))
-        rest = self.k - above.shape[1]
+        rest = self.d - above.shape[1]
         left = self._point(t, np.hstack((above, E @ R[:, :rest])))
         right = self._point(t, np.hstack((above, E @ R[:, R.shape[1] - rest :])))
         return Support(t, left, right, None)
@@ -183,7 +184,7 @@ class PencilBoundary(Boundary):
     ----------
     moments : ndarray of shape (2, p, p)
         Symmetric positive semidefinite M_0, M_1.
-    k : int
+    d : int
         Dimension of the plane.
     tol : float
         Relative residual up to which the eigenvectors at each t are accurate.
@@ -191,8 +192,8 @@ class PencilBoundary(Boundary):
 
     proves_bounds = True
 
-    def __init__(self, moments: np.ndarray, k: int, tol: float = 1e-7) -> None:
-        super().__init__(moments, k)
+    def __init__(self, moments: np.ndarray, d: int, tol: float = 1e-7) -> None:
+        super().__init__(moments, d)
         self.tol = tol
         self.basis = PairBasis(self.moments)
         self._scouting = False
@@ -203,7 +204,7 @@ class PencilBoundary(Boundary):
     @cached_property
     def whole(self) -> Boundary:
         """The same curve from whole decompositions."""
-        return Boundary(self.moments, self.k)
+        return Boundary(self.moments, self.d)
 
     def at(self, t: float) -> Support:
         """Return the support at weight `t`; while `coarse` is set a rough one will do, else it is accurate."""
@@ -231,14 +232,14 @@ class PencilBoundary(Boundary):
     def _compute(self, t: float) -> Support:
         self.evaluations += 1
         if self.basis.size == 0:
-            self.basis.solve(t, self.k, _COARSE if self.coarse else self.tol)
-        values, vectors = self.basis.pairs(t, self.k)
-        rough = not self.basis.accurate(t, self.k, self.tol, values, vectors)
+            self.basis.solve(t, self.d, _COARSE if self.coarse else self.tol)
+        values, vectors = self.basis.pairs(t, self.d)
+        rough = not self.basis.accurate(t, self.d, self.tol, values, vectors)
         if rough and not self._scouting:
-            if not (self.coarse and self.basis.accurate(t, self.k, _COARSE, values, vectors)):
-                self.basis.solve(t, self.k, _COARSE if self.coarse else self.tol)
-                values, vectors = self.basis.pairs(t, self.k)
-            rough = self.coarse and not self.basis.accurate(t, self.k, self.tol, values, vectors)
+            if not (self.coarse and self.basis.accurate(t, self.d, _COARSE, values, vectors)):
+                self.basis.solve(t, self.d, _COARSE if self.coarse else self.tol)
+                values, vectors = self.basis.pairs(t, self.d)
+            rough = self.coarse and not self.basis.accurate(t, self.d, self.tol, values, vectors)
         if rough:
             self._rough.add(t)
         support = self._from_spectrum(t, values, vectors, self.basis.small)
@@ -266,7 +267,7 @@ class PencilBoundary(Boundary):
                 self._forget(rough)
             if not found:
                 break
-            self.basis.solve(t, self.k, self.tol if attempt or kept else max(self.tol, _COARSE**2))
+            self.basis.solve(t, self.d, self.tol if attempt or kept else max(self.tol, _COARSE**2))
         self.coarse = self._scouting = False
         return t
 
@@ -290,10 +291,12 @@ class PencilBoundary(Boundary):
         for i, support in enumerate(supports):
             t = support.t
             if t not in self._least:
-                top = self.basis.top_sum_bound(t, self.k, *self._pairs[t], tight=t not in self._rough)
+                top = self.basis.top_sum_bound(t, self.d, *self._pairs[t], tight=t not in self._rough)
                 self._least[t] = t * self.traces[0] + (1 - t) * self.traces[1] - top
             ends = (support.left, support.right)
-            result[i] = max(t * point.s0 + (1 - t) * point.s1 for point in ends) - self._least[t]
+            # Errors and support values are differences from the traces: near zero their rounding counts.
+            rounding = _ROUNDING * (abs(t) * self.traces[0] + abs(1 - t) * self.traces[1])
+            result[i] = max(t * point.s0 + (1 - t) * point.s1 for point in ends) - self._least[t] + rounding
         return np.maximum(result, 0.0)
 
 
@@ -302,9 +305,3 @@ def _root(M: np.ndarray) -> np.ndarray:
     w, U = np.linalg.eigh(M)
     cutoff = len(w) * np.finfo(float).eps * max(float(w[-1]), 0.0)
     return U * np.sqrt(np.where(w > cutoff, w, 0.0))
-
-
-def reconstruction_errors(moments: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return s_b = tr M_b - tr V'M_bV for each group, shape (n_groups,)."""
-    kept = np.einsum("pk,mpk->m", V, moments @ V)
-    return np.maximum(np.trace(moments, axis1=1, axis2=2) - kept, 0.0)

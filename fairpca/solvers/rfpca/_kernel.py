@@ -22,10 +22,10 @@ def _evaluate(
 ) -> tuple[int, float]:
     """Fill `images` (M_b V, transposed) and `errors`; return the active pair and its value."""
     m, p = moments.shape[0], moments.shape[1]
-    k = rows.shape[0]
+    d = rows.shape[0]
     for b in range(m):
         kept = 0.0
-        for c in range(k):
+        for c in range(d):
             target = images[b, c]
             for i in range(p):
                 target[i] = 0.0
@@ -57,10 +57,10 @@ def _evaluate(
 @njit(cache=True)
 def _orthonormalise(rows: np.ndarray, gram: np.ndarray, polar: bool) -> None:
     """Replace the rows by orthonormal ones of the same span: QR with positive diagonal, or the polar factor."""
-    k, p = rows.shape
+    d, p = rows.shape
     for _ in range(3):
         largest = 0.0
-        for a in range(k):
+        for a in range(d):
             for b in range(a + 1):
                 total = 0.0
                 for i in range(p):
@@ -73,7 +73,7 @@ def _orthonormalise(rows: np.ndarray, gram: np.ndarray, polar: bool) -> None:
             inverse = (E / np.sqrt(w)) @ E.T
             rows[:] = inverse @ rows
         else:
-            for a in range(k):  # Cholesky in place, then forward substitution
+            for a in range(d):  # Cholesky in place, then forward substitution
                 for b in range(a + 1):
                     total = gram[a, b]
                     for c in range(b):
@@ -101,23 +101,23 @@ def descend(
     polar: bool,
     floors: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Run Algorithm 1 in V from each start, shape (n_starts, k, p) with the basis in the rows.
+    """Run Algorithm 1 in V from each start, shape (n_starts, d, p) with the basis in the rows.
 
     Returns last and best planes, and per start the objective at the max_iter + 1 iterates, the norms of the
     Riemannian subgradients and the active pairs.
     """
-    n_starts, k, p = starts.shape
+    n_starts, d, p = starts.shape
     m = moments.shape[0]
     last = starts.copy()
     best = starts.copy()
     objective = np.empty((n_starts, max_iter + 1))
     norms = np.empty((n_starts, max_iter))
     actives = np.empty((n_starts, max_iter + 1), dtype=np.int16)
-    images = np.empty((m, k, p))
+    images = np.empty((m, d, p))
     errors = np.empty(m)
-    gram = np.empty((k, k))
-    inner = np.empty((k, k))
-    slope = np.empty((k, p))
+    gram = np.empty((d, d))
+    inner = np.empty((d, d))
+    slope = np.empty((d, p))
     coefficients = np.empty(m)
     for run in range(n_starts):
         rows = last[run]
@@ -140,28 +140,28 @@ def descend(
                     coefficients[b] = 2.0 * w * (1.0 - ratio)
                 else:
                     coefficients[b] = 2.0 * w * max(1.0 - ratio, 0.0)
-            for c in range(k):
+            for c in range(d):
                 for i in range(p):
                     total = 0.0
                     for b in range(m):
                         total += coefficients[b] * images[b, c, i]
                     slope[c, i] = total
-            for a in range(k):
-                for c in range(k):
+            for a in range(d):
+                for c in range(d):
                     total = 0.0
                     for i in range(p):
                         total += rows[a, i] * slope[c, i]
                     inner[a, c] = total
             square = 0.0
-            for c in range(k):
-                for a in range(k):
+            for c in range(d):
+                for a in range(d):
                     x = inner[a, c]
                     for i in range(p):
                         slope[c, i] -= x * rows[a, i]
                 for i in range(p):
                     square += slope[c, i] ** 2
             norms[run, iteration] = np.sqrt(square)
-            for c in range(k):
+            for c in range(d):
                 for i in range(p):
                     rows[c, i] += step * slope[c, i]
             _orthonormalise(rows, gram, polar)

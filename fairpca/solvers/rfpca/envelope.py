@@ -1,6 +1,6 @@
 """Constants and stationarity measure of the convergence theory of Vu et al. (2022), Section 4.4, for two groups.
 
-In the complement U of V (p x n with n = p - k) the objective is F = max(F_0, F_1) with
+In the complement U of V (p x n with n = p - d) the objective is F = max(F_0, F_1) with
 
     F_a(U) = kappa_a + theta_a |M_a^(1/2) U| + vartheta_a' |M_a'^(1/2) U| + <UU', C_a>,
 
@@ -9,7 +9,7 @@ fails to be convex by its quadratic term alone.  That gives the constants of the
 moments.  The measure of Theorem 4.3 is |prox(U) - U| / mu, where prox(U) minimises F(W) + |W - U|^2 / (2 mu) over
 orthonormal W; below it is computed with a certificate.
 
-This module checks a theorem; it is written for that, not for speed.  The exact robust value has the same constants.
+This module checks a theorem; it is written for that, not for speed.  The corrected robust value has the same constants.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca.solvers.rfpca.objective import GroupObjective, RobustValue, check_problem
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca.objective import GroupObjective, Variant
 
 __all__ = ["ComplementObjective", "ProximalPoints", "polar_factor"]
 
@@ -55,7 +56,7 @@ class ProximalPoints:
 
 
 class ComplementObjective:
-    """F of problem (7) of Vu et al. on p x (p - k) matrices, with the constants of its convergence theory.
+    """F of problem (7) of Vu et al. on p x (p - d) matrices, with the constants of its convergence theory.
 
     Parameters
     ----------
@@ -63,11 +64,11 @@ class ComplementObjective:
         Second moments of the groups.
     shares, eps : ndarray of shape (2,)
         Group shares and radii.
-    k : int
+    n_components : int
         Dimension of the subspace.
     lam : float
         Penalty.
-    robust_value : {"printed", "exact"}
+    variant : {"corrected", "printed", "vu2022_code"}
         The paper's formula (6c), or the supremum for every penalty.
 
     Attributes
@@ -81,23 +82,27 @@ class ComplementObjective:
         sigma_max(C_a) the largest, the spectral norm.
     weak_convexity : float
         The smallest modulus, for both F_a, with which F_a(U) + modulus / 2 |U|^2 is convex.
+    curvature : float
+        Modulus of the Riemannian subgradient inequality between orthonormal matrices, at most twice `lipschitz`. A
+        moment plus a multiple of the identity has the same inequality, so only differences of eigenvalues count.
     """
 
     def __init__(
         self,
         moments: np.ndarray,
         shares: np.ndarray,
-        k: int,
+        n_components: int,
         lam: float,
         eps: np.ndarray,
-        robust_value: RobustValue = "printed",
+        variant: Variant = "printed",
     ) -> None:
-        self.moments, self.shares, self.eps = check_problem(moments, shares, k, lam, eps)
+        self.moments, self.shares, self.eps = check_problem(moments, shares, n_components, lam, eps)
         if len(self.moments) != 2:
             raise ValueError(f"there are {len(self.moments)} groups; the theory of Section 4 is for two.")
-        self.k, self.lam = k, float(lam)
-        self.columns = self.moments.shape[1] - k
-        self._objective = GroupObjective(self.shares, lam, self.eps, robust_value)
+        self.n_components = n_components
+        self.lam = penalty_used(variant, self.moments, self.shares, self.eps, n_components, lam)
+        self.columns = self.moments.shape[1] - n_components
+        self._objective = GroupObjective(self.shares, self.lam, self.eps, variant)
         weights = self._objective.weights
         self.quadratic = np.einsum("ab,bij->aij", weights, self.moments)
         spectra = np.linalg.eigvalsh(self.moments)
@@ -110,6 +115,8 @@ class ComplementObjective:
             ratios = np.where(norms > 0, norms * top / np.sqrt(bottom), 0.0)
         self.printed_lipschitz = float(max(ratios.max(), 2 * np.sqrt(self.columns) * spectral.max()))
         self.weak_convexity = float(2 * max(-curvature[:, 0].min(), 0.0))
+        spread = (top - bottom) / np.sqrt(np.where(top > 0, top, 1.0))
+        self.curvature = float((norms @ spread + 2 * (curvature[:, -1] - curvature[:, 0])).max())
 
     def errors(self, U: np.ndarray) -> np.ndarray:
         """Return s_b = <UU', M_b>, shape (..., 2), for matrices of shape (..., p, n), orthonormal or not."""

@@ -1,7 +1,7 @@
 """Exact two-group RFPCA: the global minimum of Vu et al.'s problem (6a), with a proof of optimality.
 
 The objective depends on V only through s = (s_0, s_1), and its minimum lies on the boundary of conv{s(V)}, all of
-which is reached by top-k eigenspaces of t M_0 + (1 - t) M_1 (rotated inside tied spaces), with
+which is reached by top-d eigenspaces of t M_0 + (1 - t) M_1 (rotated inside tied spaces), with
 t in [min(0, p_0 - lam), max(1, p_0 + lam)].  So the search is along one curve.
 """
 
@@ -13,10 +13,11 @@ from time import perf_counter
 
 import numpy as np
 
-from fairpca.solvers._result import SolverResult, Status
+from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support, SupportPoint
 from fairpca.solvers.rfpca._certificate import Certificate, certify, equalised, search_interval
-from fairpca.solvers.rfpca.objective import RobustValue, TwoGroupObjective, check_problem
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca.objective import TwoGroupObjective, Variant
 
 __all__ = ["make_boundary", "solve_rfpca", "solve_rfpca_path"]
 
@@ -27,25 +28,29 @@ _SCOUTED_STEPS = 8  # of a search with rough points, which need not end at a roo
 _UNIT = float(np.finfo(float).eps)
 
 
-def make_boundary(moments: np.ndarray, k: int) -> Boundary:
-    """Return the source of support points that suits the size of the problem."""
-    return Boundary(moments, k) if moments.shape[1] <= _DENSE_UP_TO else PencilBoundary(moments, k)
+def make_boundary(moments: np.ndarray, n_components: int) -> Boundary:
+    """Return the curve on which :func:`solve_rfpca` searches, for two groups' second moments.
+
+    Its method ``at(t)`` gives the support point with normal (t, 1 - t): the planes of largest ``tr V'M_tV``.
+    """
+    kind = Boundary if moments.shape[1] <= _DENSE_UP_TO else PencilBoundary
+    return kind(moments, n_components)
 
 
 def solve_rfpca(
     moments: np.ndarray,
     shares: np.ndarray,
-    k: int,
+    n_components: int,
     lam: float,
     eps: np.ndarray,
     *,
-    robust_value: RobustValue = "exact",
+    variant: Variant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     certified: bool = True,
     boundary: Boundary | None = None,
 ) -> SolverResult:
-    """Minimise max(J_0, J_1) over all k-dimensional subspaces (Vu et al., problem (6a)), exactly.
+    """Minimise max(J_0, J_1) over all d-dimensional subspaces (Vu et al., problem (6a)), exactly.
 
     Parameters
     ----------
@@ -53,14 +58,15 @@ def solve_rfpca(
         Second moments of the two groups; they may be singular.
     shares : ndarray of shape (2,)
         Share of the rows in each group.
-    k : int
-        Dimension of the subspace, 1 <= k < p.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
     lam : float
         Penalty on the gap between the groups, zero or larger.
     eps : ndarray of shape (2,)
         Radii of the ambiguity set.
-    robust_value : {"exact", "printed"}
-        The true worst case for every lam, or formula (6c) of the paper.
+    variant : {"corrected", "printed", "vu2022_code"}
+        The true worst case for every lam; formula (6c) as printed; or that with the published code's penalty
+        (:func:`~fairpca.solvers.rfpca.published_lam`).
     tol : float
         Relative gap between objective and lower bound at which the solution is called optimal.
     max_iter : int
@@ -68,15 +74,17 @@ def solve_rfpca(
     certified : bool
         Whether to prove optimality; without it the lower bound is not computed and the status is at best "converged".
     boundary : Boundary, optional
-        Support points of the same `moments` and `k` from an earlier call, to be reused and extended.
+        Support points of the same `moments` and `n_components` from an earlier call, to be reused and extended.
 
     Returns
     -------
     SolverResult
-        ``V`` of shape (p, k), the value, the proven lower bound; ``extra`` has the weight ``t`` of M_0, the groups'
+        ``V`` of shape (p, d), the value, the proven lower bound; ``extra`` has the weight ``t`` of M_0, the groups'
         ``errors`` (s_0, s_1) and ``values`` (J_0, J_1).
         ``n_iter`` counts the support points that this call computed.
-        The status is "optimal" if the relative gap is at most `tol`, else "converged", or "max_iter".
+        The status is "optimal" if the relative gap is at most `tol`, or the gap at most eight units of rounding of the
+        objective at the groups' traces, below which values cannot be told apart; else "converged", or "max_iter".
+        ``gap`` is what was proved in any case.
 
     Notes
     -----
@@ -88,10 +96,11 @@ def solve_rfpca(
     Up to 1000 features a proof that fails in the basis is tried with whole decompositions.
     """
     start = perf_counter()
-    moments, shares, eps = check_problem(moments, shares, k, lam, eps)
+    moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
     _check_two(moments)
-    boundary = make_boundary(moments, k) if boundary is None else boundary
-    result = _solve(boundary, _objective(shares, lam, eps, robust_value), tol, max_iter, certified)
+    lam = penalty_used(variant, moments, shares, eps, n_components, lam)
+    boundary = make_boundary(moments, n_components) if boundary is None else boundary
+    result = _solve(boundary, _objective(shares, lam, eps, variant), tol, max_iter, certified)
     return replace(result, seconds=perf_counter() - start)
 
 
@@ -103,10 +112,8 @@ def _check_two(moments: np.ndarray) -> None:
         )
 
 
-def _objective(shares: np.ndarray, lam: float, eps: np.ndarray, robust_value: RobustValue) -> TwoGroupObjective:
-    return TwoGroupObjective(
-        (float(shares[0]), float(shares[1])), float(lam), (float(eps[0]), float(eps[1])), robust_value
-    )
+def _objective(shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant) -> TwoGroupObjective:
+    return TwoGroupObjective((float(shares[0]), float(shares[1])), float(lam), (float(eps[0]), float(eps[1])), variant)
 
 
 def _solve(
@@ -150,6 +157,7 @@ def _solve(
         seconds=perf_counter() - start,
         extra={
             "t": best.t,
+            "lam": objective.lam,
             "errors": np.array([best.s0, best.s1]),
             "values": np.array(objective.values(best.s0, best.s1)),
         },
@@ -176,10 +184,10 @@ def _prove(
 def solve_rfpca_path(
     moments: np.ndarray,
     shares: np.ndarray,
-    k: int,
+    n_components: int,
     settings: Iterable[tuple[float, np.ndarray]],
     *,
-    robust_value: RobustValue = "exact",
+    variant: Variant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     certified: bool = True,
@@ -192,13 +200,14 @@ def solve_rfpca_path(
     settings = list(settings)
     if not settings:
         return []
-    moments, _, _ = check_problem(moments, shares, k, *settings[0])
+    moments, _, _ = check_problem(moments, shares, n_components, *settings[0])
     _check_two(moments)
     objectives = []
     for lam, eps in settings:
         _, shares, eps = check_problem(moments[:, :2, :2], shares, 1, lam, eps)  # the moments once, the rest for each
-        objectives.append(_objective(shares, lam, eps, robust_value))
-    boundary = make_boundary(moments, k)
+        lam = penalty_used(variant, moments, shares, eps, n_components, lam)
+        objectives.append(_objective(shares, lam, eps, variant))
+    boundary = make_boundary(moments, n_components)
     if certified:  # the widest interval once, instead of two new ends for every lam
         boundary.coarse = True
         for t in search_interval(max(objectives, key=lambda objective: objective.lam)):

@@ -18,14 +18,15 @@ from collections.abc import Iterable
 from time import perf_counter
 
 import numpy as np
-from scipy.optimize import linprog, nnls
+from scipy.optimize import nnls
 
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers._result import SolverResult, Status
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.objective import GroupObjective, RobustValue, check_problem
+from fairpca.solvers.result import SolverResult, Status
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca._relaxation import ChordRelaxation
+from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
 
-__all__ = ["ChordRelaxation", "solve_rfpca_groups"]
+__all__ = ["solve_rfpca_groups"]
 
 _ROUNDS = 6  # of shrinking the box of errors and bounding again
 _DROP = 1e-12  # relative size of a step below which the descent has arrived
@@ -34,16 +35,16 @@ _DROP = 1e-12  # relative size of a step below which the descent has arrived
 def solve_rfpca_groups(
     moments: np.ndarray,
     shares: np.ndarray,
-    k: int,
+    n_components: int,
     lam: float,
     eps: np.ndarray,
     *,
-    robust_value: RobustValue = "exact",
+    variant: Variant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     starts: Iterable[np.ndarray] = (),
 ) -> SolverResult:
-    """Minimise Theorem B.2's objective over k-dimensional subspaces, locally, by majorise-minimise.
+    """Minimise Theorem B.2's objective over d-dimensional subspaces, locally, by majorise-minimise.
 
     Parameters
     ----------
@@ -51,17 +52,17 @@ def solve_rfpca_groups(
         Second moments of m >= 2 groups.
     shares, eps : ndarray of shape (m,)
         Group shares and radii.
-    k : int
-        Dimension of the subspace, 1 <= k < p.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
     lam : float
         Penalty on the largest gap, zero or larger.
-    robust_value : {"exact", "printed"}
-        The true worst case for every lam, or the paper's formula.
+    variant : {"corrected", "printed", "vu2022_code"}
+        As for :func:`~fairpca.solvers.rfpca.solve_rfpca`; "vu2022_code" for two groups only.
     tol : float
         The descent stops when five steps in a row lower the objective by less than a hundredth of `tol` (relative).
     max_iter : int
         Steps of each descent.
-    starts : iterable of ndarray of shape (p, k)
+    starts : iterable of ndarray of shape (p, d)
         Further planes to start from, besides ordinary PCA, the groups' own PCA and the planes met while
         bounding.
 
@@ -73,11 +74,12 @@ def solve_rfpca_groups(
         ``extra`` has the ``errors`` of the groups and the ``values`` of all J.
     """
     begin = perf_counter()
-    moments, shares, eps = check_problem(moments, shares, k, lam, eps)
-    objective = GroupObjective(shares, lam, eps, robust_value)
-    relaxation = ChordRelaxation(moments, k, objective)
+    moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
+    d, lam = n_components, penalty_used(variant, moments, shares, eps, n_components, lam)
+    objective = GroupObjective(shares, lam, eps, variant)
+    relaxation = ChordRelaxation(moments, d, objective)
     relaxation.solve()
-    candidates = [top_eigenpairs(np.tensordot(shares, moments, axes=1), k)[1], *relaxation.planes, *starts]
+    candidates = [top_eigenpairs(np.tensordot(shares, moments, axes=1), d)[1], *relaxation.planes, *starts]
     scores = [float(objective.values(reconstruction_errors(moments, V)).max()) for V in candidates]
     best: tuple[float, np.ndarray, list[float], bool] | None = None
     # The best few only: many candidates lie in one basin.
@@ -105,142 +107,8 @@ def solve_rfpca_groups(
         n_iter=len(history) - 1,
         seconds=perf_counter() - begin,
         history={"objective": np.array(history)},
-        extra={"errors": errors, "values": objective.values(errors)},
+        extra={"lam": lam, "errors": errors, "values": objective.values(errors)},
     )
-
-
-class ChordRelaxation:
-    """Lower bounds from chords of the concave J over a box of errors, minimised over conv{s(V)}.
-
-    Parameters
-    ----------
-    moments : ndarray of shape (m, p, p)
-        Second moments.
-    k : int
-        Dimension of the subspace.
-    objective : GroupObjective
-        The J of all pairs.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (m,)
-        Box that contains the errors of every optimal plane.
-    planes : list of ndarray
-        Planes met so far.
-    bound : float
-        Best bound proven so far.
-    """
-
-    def __init__(self, moments: np.ndarray, k: int, objective: GroupObjective) -> None:
-        self.moments, self.k, self.objective = moments, k, objective
-        self.traces = np.trace(moments, axis1=1, axis2=2)
-        self.planes: list[np.ndarray] = []
-        self.bound = -np.inf
-        m = len(moments)
-        self.low, self.high = np.empty(m), np.empty(m)
-        for b, M in enumerate(moments):
-            w, U = np.linalg.eigh(M)
-            self.low[b], self.high[b] = max(w[: len(w) - k].sum(), 0.0), w[k:].sum()
-            self.planes.append(U[:, len(w) - k :])
-        self._normals = np.empty((0, m))
-        self._offsets = np.empty(0)
-        self._errors: list[np.ndarray] = []
-
-    def chords(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return constants and slopes of the affine functions that lie below every J on the box."""
-        base = self.objective.values(self.low)
-        slopes = np.zeros((len(base), len(self.low)))
-        for b, width in enumerate(self.high - self.low):
-            if width > 0:
-                corner = self.low.copy()
-                corner[b] = self.high[b]
-                slopes[:, b] = (self.objective.values(corner) - base) / width
-        return base - slopes @ self.low, slopes
-
-    def solve(self, *, tol: float = 1e-9, max_cuts: int = 60) -> float:
-        """Minimise the largest chord over conv{s(V)} within the box; raise and return `bound`.
-
-        The dual in the weights of the chords is maximised by Kelley's method: planes found so far span an inner
-        approximation of conv{s(V)}, whose multipliers are the next weights, whose top eigenspace is the next plane.
-        """
-        constants, slopes = self.chords()
-        m, pairs = len(self.low), len(constants)
-        centre, reach = np.array([]), -np.inf  # multipliers of the best bound in this box
-        for _ in range(max_cuts):
-            S = self._all_errors()
-            n = len(S)
-            rows = np.vstack(
-                (
-                    np.hstack((slopes @ S.T, -np.ones((pairs, 1)))),
-                    np.hstack((S.T, np.zeros((m, 1)))),
-                    np.hstack((-S.T, np.zeros((m, 1)))),
-                )
-            )
-            limits = np.concatenate((-constants, self.high, -self.low))
-            solution = linprog(
-                np.append(np.zeros(n), 1.0),
-                A_ub=rows,
-                b_ub=limits,
-                A_eq=np.append(np.ones(n), 0.0)[None, :],
-                b_eq=np.ones(1),
-                bounds=[(0, None)] * n + [(None, None)],
-                method="highs",
-            )
-            if solution.status != 0 or solution.x[-1] - reach <= tol * abs(solution.x[-1]):
-                break
-            multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
-            if multipliers[:pairs].sum() <= 0:
-                break
-            multipliers /= multipliers[:pairs].sum()
-            # Halfway back to the best multipliers so far: Kelley's method jumps about without it.
-            for share in (0.5, 1.0) if centre.size else (1.0,):
-                trial = multipliers if share == 1 else share * multipliers + (1 - share) * centre
-                w, above, below = trial[:pairs], trial[pairs : pairs + m], trial[pairs + m :]
-                # Weak duality: any such multipliers prove a bound, whatever the linear programme's accuracy.
-                value = float(w @ constants - above @ self.high + below @ self.low)
-                value += self._cut(w @ slopes + above - below)
-                if value > reach:
-                    centre, reach = trial, value
-                    break
-            self.bound = max(self.bound, reach)
-        return self.bound
-
-    def _all_errors(self) -> np.ndarray:
-        """Return s(V) of every plane met, shape (n_planes, m)."""
-        for V in self.planes[len(self._errors) :]:
-            self._errors.append(reconstruction_errors(self.moments, V))
-        return np.array(self._errors)
-
-    def _cut(self, normal: np.ndarray) -> float:
-        """Add the supporting half-space with this normal; return the least <normal, s> over all planes."""
-        w, U = np.linalg.eigh(np.tensordot(normal, self.moments, axes=1))
-        support = float(normal @ self.traces - w[len(w) - self.k :].sum())
-        self.planes.append(U[:, len(w) - self.k :])
-        self._normals = np.vstack((self._normals, normal))
-        self._offsets = np.append(self._offsets, support)
-        return support
-
-    def tighten(self, upper: float) -> bool:
-        """Shrink the box to the errors at which no chord exceeds `upper`; return whether it shrank notably."""
-        constants, slopes = self.chords()
-        m = len(self.low)
-        rows = np.vstack((slopes, -self._normals))
-        limits = np.concatenate((upper - constants, -self._offsets))
-        before = self.high - self.low
-        margin = 1e-9 * self.traces  # room for the linear programmes' tolerance
-        low, high = self.low.copy(), self.high.copy()
-        box = list(zip(self.low, self.high, strict=True))
-        for b in range(m):
-            for sign in (1.0, -1.0):
-                solution = linprog(sign * np.eye(m)[b], A_ub=rows, b_ub=limits, bounds=box, method="highs")
-                if solution.status != 0:
-                    continue
-                if sign > 0:
-                    low[b] = max(low[b], solution.x[b] - margin[b])
-                else:
-                    high[b] = min(high[b], solution.x[b] + margin[b])
-        self.low, self.high = low, np.maximum(high, low)
-        return bool(np.any(self.high - self.low < 0.9 * before))
 
 
 def _descend(

@@ -6,9 +6,10 @@ is known in closed form (their Theorem 3.2, Proposition 3.3 and Theorem B.2): fo
     J_aa'(s) = (p_a + lam)(r_a + e_a)^2 + (p_a' - lam) w(r_a', e_a') + sum over other b of p_b (r_b + e_b)^2
 
 and the problem is to minimise the largest of them over V.  ``w`` is (r + e)^2 when lam <= p_a'.  For lam > p_a'
-the supremum is (r - e)_+^2 (``robust_value="exact"``); the paper's formula (6c) has (r - e)^2 there
-(``robust_value="printed"``), which is the same number exactly where its condition (ii) holds.
-Every J is concave in s and the two forms satisfy the same theorems, so all solvers take both.
+the supremum is (r - e)_+^2 (``variant="corrected"``); the paper's formula (6c) has (r - e)^2 there
+(``variant="printed"``), which is the same number exactly where its condition (ii) holds.
+Every J is concave in s and the two forms satisfy the same theorems, so all solvers take both, and a third word:
+``"vu2022_code"`` is the printed formula with the penalty that the published code uses (:func:`published_lam`).
 """
 
 from __future__ import annotations
@@ -21,15 +22,14 @@ import numpy as np
 
 __all__ = [
     "GroupObjective",
-    "RobustValue",
     "TwoGroupObjective",
     "ambiguity_radii",
-    "check_problem",
     "published_lam",
+    "reconstruction_errors",
     "worst_case_error",
 ]
 
-RobustValue = Literal["exact", "printed"]
+Variant = Literal["corrected", "printed", "vu2022_code"]
 
 
 def ambiguity_radii(alpha: float, counts: np.ndarray) -> np.ndarray:
@@ -53,10 +53,10 @@ def worst_case_error(weight: float, error: float, eps: float) -> float:
     return float(weight * (r + e) ** 2 if weight >= 0 else weight * max(r - e, 0.0) ** 2)
 
 
-def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, k: int, lam: float) -> float:
+def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, n_components: int, lam: float) -> float:
     """Return the penalty that the published code really uses.
 
-    If `lam` exceeds the smaller group share and the smallest p - k eigenvalues of *either* group's second
+    If `lam` exceeds the smaller group share and the smallest p - d eigenvalues of *either* group's second
     moment sum to less than its radius, that code replaces `lam` by the smaller share.
     Theorem 3.2 asks for less (one of two conditions for each group), and the exact robust value needs no
     condition at all, so this reset exists only to repeat what was printed.
@@ -69,7 +69,7 @@ def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, k: i
         Share of the rows in each group.
     eps : ndarray of shape (2,)
         Radii.
-    k : int
+    n_components : int
         Dimension of the subspace.
     lam : float
         Penalty asked for.
@@ -77,35 +77,14 @@ def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, k: i
     smallest = float(np.min(shares))
     if lam <= smallest:
         return float(lam)
-    left_out = np.array([np.linalg.eigvalsh(M)[: M.shape[0] - k].sum() for M in moments])
+    left_out = np.array([np.linalg.eigvalsh(M)[: M.shape[0] - n_components].sum() for M in moments])
     return smallest if np.any(left_out < eps) else float(lam)
 
 
-def check_problem(
-    moments: np.ndarray, shares: np.ndarray, k: int, lam: float, eps: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return moments, shares and radii as float64 arrays, or raise if they do not make a problem."""
-    moments = np.asarray(moments, dtype=np.float64)
-    shares = np.asarray(shares, dtype=np.float64)
-    eps = np.asarray(eps, dtype=np.float64)
-    if moments.ndim != 3 or moments.shape[1] != moments.shape[2] or len(moments) < 2:
-        raise ValueError(
-            f"the second moments have shape {moments.shape}; they must be (n_groups, p, p) with two or more groups."
-        )
-    m, p = moments.shape[:2]
-    if not 1 <= k < p:
-        raise ValueError(f"k={k} is out of range; with p={p} features it must lie between 1 and {p - 1}.")
-    if shares.shape != (m,) or np.any(shares <= 0) or abs(shares.sum() - 1) > 1e-8:
-        raise ValueError(f"the shares {shares.tolist()} must be {m} positive numbers that sum to 1.")
-    if eps.shape != (m,):
-        raise ValueError(f"eps has {eps.size} value(s); give one radius for each of the {m} groups.")
-    if not np.all(np.isfinite(eps)) or np.any(eps < 0):
-        raise ValueError(f"eps={eps.tolist()} must be finite and not negative.")
-    if not (np.isfinite(lam) and lam >= 0):
-        raise ValueError(f"lam={lam!r} must be a finite number, zero or larger.")
-    if not np.all(np.isfinite(moments)):
-        raise ValueError("the second moments contain NaN or infinite entries; clean the data first.")
-    return moments, shares, eps
+def reconstruction_errors(moments: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return s_b = tr M_b - tr V'M_bV for each group, shape (n_groups,)."""
+    kept = np.einsum("pk,mpk->m", V, moments @ V)
+    return np.maximum(np.trace(moments, axis1=1, axis2=2) - kept, 0.0)
 
 
 @dataclass(frozen=True)
@@ -120,19 +99,19 @@ class TwoGroupObjective:
         Penalty on the gap.
     eps : tuple of float
         Radii (eps_0, eps_1).
-    robust_value : {"exact", "printed"}
-        Which value lam > p_a' gets, see the module's docstring.
+    variant : {"corrected", "printed", "vu2022_code"}
+        Which value lam > p_a' gets, see the module's docstring; here the last two are the same.
     """
 
     shares: tuple[float, float]
     lam: float
     eps: tuple[float, float]
-    robust_value: RobustValue = "exact"
+    variant: Variant = "corrected"
 
     def __post_init__(self) -> None:
         p0, p1 = self.shares
         fixed = (p0 + self.lam, p1 - self.lam, p1 + self.lam, p0 - self.lam, sqrt(self.eps[0]), sqrt(self.eps[1]))
-        object.__setattr__(self, "_fixed", (*fixed, self.robust_value == "printed"))
+        object.__setattr__(self, "_fixed", (*fixed, self.variant != "corrected"))
 
     def values(self, s0: float, s1: float) -> tuple[float, float]:
         """Return (J_0, J_1) at the reconstruction errors (s0, s1)."""
@@ -192,7 +171,7 @@ class GroupObjective:
         Group shares and radii.
     lam : float
         Penalty on the largest gap.
-    robust_value : {"exact", "printed"}
+    variant : {"corrected", "printed", "vu2022_code"}
         As for :class:`TwoGroupObjective`.
 
     Attributes
@@ -203,7 +182,7 @@ class GroupObjective:
         Weight of group b's term in each pair's J; it may be negative.
     """
 
-    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, robust_value: RobustValue = "exact") -> None:
+    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant = "corrected") -> None:
         shares = np.asarray(shares, dtype=float)
         m = len(shares)
         self.pairs = np.array([(a, b) for a in range(m) for b in range(m) if a != b])
@@ -212,7 +191,7 @@ class GroupObjective:
         self.weights[rows, self.pairs[:, 0]] += lam
         self.weights[rows, self.pairs[:, 1]] -= lam
         self.radii = np.sqrt(np.asarray(eps, dtype=float))
-        self.printed = robust_value == "printed"
+        self.printed = variant != "corrected"
         self._negative = self.weights < 0
 
     def values(self, s: np.ndarray) -> np.ndarray:

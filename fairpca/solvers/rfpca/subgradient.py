@@ -1,9 +1,9 @@
 """Algorithm 1 of Vu et al. (2022), Riemannian subgradient descent, in terms of V instead of its complement U.
 
-The paper iterates on U (p x (p - k)): U+ = qf(U - g (I - UU')GU) with G = c_0 M_0 + c_1 M_1 symmetric.
+The paper iterates on U (p x (p - d)): U+ = qf(U - g (I - UU')GU) with G = c_0 M_0 + c_1 M_1 symmetric.
 The orthogonal complement of col(U - g (I - UU')GU) is col(V + g (I - VV')GV), and QR and polar retraction keep
-the column space, so the p x k iteration below visits the complements of the paper's subspaces at every step.
-It costs 4 p^2 k operations a step for two groups instead of several times p^3, and half of that in the eigenvectors
+the column space, so the p x d iteration below visits the complements of the paper's subspaces at every step.
+It costs 4 p^2 d operations a step for two groups instead of several times p^3, and half of that in the eigenvectors
 of one moment (large p).
 Theorem B.2's objective for more groups is a maximum over more pairs and nothing else changes.
 """
@@ -18,9 +18,9 @@ from sklearn.utils import check_random_state
 
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers._result import SolverResult
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.objective import GroupObjective, RobustValue, check_problem
+from fairpca.solvers.result import SolverResult
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
 
 __all__ = ["pca_start", "random_starts", "solve_rfpca_subgradient"]
 
@@ -32,38 +32,38 @@ _SETTLED = 1e-6  # relative improvement in the last tenth of the steps that coun
 _FLOOR = 1e-15  # share of the trace that stands for an error of zero, where the subgradient is infinite
 
 
-def pca_start(moments: np.ndarray, shares: np.ndarray, k: int) -> np.ndarray:
-    """Return the top-k eigenvectors of sum p_b M_b, the published code's first start, shape (p, k)."""
-    return top_eigenpairs(np.tensordot(shares, moments, axes=1), k)[1]
+def pca_start(moments: np.ndarray, shares: np.ndarray, n_components: int) -> np.ndarray:
+    """Return the top-d eigenvectors of sum p_b M_b, the published code's first start, shape (p, d)."""
+    return top_eigenpairs(np.tensordot(shares, moments, axes=1), n_components)[1]
 
 
-def random_starts(p: int, k: int, count: int, random_state: Any = None) -> np.ndarray:
-    """Return `count` random subspaces as orthonormal bases, shape (count, p, k).
+def random_starts(p: int, n_components: int, count: int, random_state: Any = None) -> np.ndarray:
+    """Return `count` random subspaces as orthonormal bases, shape (count, p, n_components).
 
-    Each is the complement of the span of ``randn(p, p - k)``, drawn in the order in which the published code
+    Each is the complement of the span of ``randn(p, p - d)``, drawn in the order in which the published code
     draws its U: with a ``RandomState`` that is passed from fit to fit, consecutive fits consume its stream as
     that code consumes numpy's global one.
     """
-    rng = check_random_state(random_state)
-    starts = np.empty((count, p, k))
+    d, rng = n_components, check_random_state(random_state)
+    starts = np.empty((count, p, d))
     for i in range(count):
-        X = rng.randn(p, p - k)
+        X = rng.randn(p, p - d)
         if p <= 100:
-            starts[i] = np.linalg.qr(X, mode="complete")[0][:, p - k :]
+            starts[i] = np.linalg.qr(X, mode="complete")[0][:, p - d :]
         else:  # [A; I] with A'X_1 + X_2 = 0 is orthogonal to X = [X_1; X_2], at a third of the cost
-            A = -np.linalg.solve(X[: p - k].T, X[p - k :].T)
-            starts[i] = np.linalg.qr(np.vstack((A, np.eye(k))))[0]
+            A = -np.linalg.solve(X[: p - d].T, X[p - d :].T)
+            starts[i] = np.linalg.qr(np.vstack((A, np.eye(d))))[0]
     return starts
 
 
 def solve_rfpca_subgradient(
     moments: np.ndarray,
     shares: np.ndarray,
-    k: int,
+    n_components: int,
     lam: float,
     eps: np.ndarray,
     *,
-    robust_value: RobustValue = "exact",
+    variant: Variant = "corrected",
     n_starts: int = 21,
     starts: np.ndarray | None = None,
     max_iter: int = 1000,
@@ -80,15 +80,15 @@ def solve_rfpca_subgradient(
         Second moments of the groups; with m > 2 the objective is that of Theorem B.2.
     shares, eps : ndarray of shape (m,)
         Group shares and radii.
-    k : int
-        Dimension of the subspace, 1 <= k < p.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
     lam : float
         Penalty, zero or larger.
-    robust_value : {"exact", "printed"}
-        The true worst case for every lam, or the paper's formula.
+    variant : {"corrected", "printed", "vu2022_code"}
+        As for :func:`~fairpca.solvers.rfpca.solve_rfpca`; "vu2022_code" for two groups only.
     n_starts : int
         The PCA subspace and ``n_starts - 1`` random ones (the published code: 21; the text says 20 random).
-    starts : ndarray of shape (n, p, k), optional
+    starts : ndarray of shape (n, p, d), optional
         Orthonormal bases to start from instead.
     max_iter : int
         Steps from each start; all are taken.
@@ -112,18 +112,19 @@ def solve_rfpca_subgradient(
         1e-6 in the last tenth of the steps, else "max_iter".
     """
     begin = perf_counter()
-    moments, shares, eps = check_problem(moments, shares, k, lam, eps)
+    moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
+    d, lam = n_components, penalty_used(variant, moments, shares, eps, n_components, lam)
     check_choice("retraction", retraction, ("qr", "polar"))
     check_choice("keep", keep, ("last", "best"))
     p = moments.shape[1]
     if starts is None:
-        first = pca_start(moments, shares, k)[None]
-        starts = np.concatenate((first, random_starts(p, k, n_starts - 1, random_state)))
+        first = pca_start(moments, shares, d)[None]
+        starts = np.concatenate((first, random_starts(p, d, n_starts - 1, random_state)))
     else:
         starts = np.asarray(starts, dtype=np.float64)
-        if starts.ndim != 3 or starts.shape[1:] != (p, k):
-            raise ValueError(f"starts has shape {starts.shape}; it must be (n_starts, {p}, {k}).")
-    objective = GroupObjective(shares, lam, eps, robust_value)
+        if starts.ndim != 3 or starts.shape[1:] != (p, d):
+            raise ValueError(f"starts has shape {starts.shape}; it must be (n_starts, {p}, {d}).")
+    objective = GroupObjective(shares, lam, eps, variant)
     size = 1 / np.sqrt(max_iter + 1) if step is None else float(step)
     traces = np.trace(moments, axis1=1, axis2=2)
     run = _descend_compiled if p <= _COMPILED_UP_TO else _descend_batched
@@ -143,7 +144,7 @@ def solve_rfpca_subgradient(
         n_iter=max_iter,
         seconds=perf_counter() - begin,
         history={"objective": values, "subgradient_norm": norms, "active": active},
-        extra={"start": chosen, "errors": errors, "values": J},
+        extra={"lam": lam, "start": chosen, "errors": errors, "values": J},
     )
 
 
@@ -186,12 +187,12 @@ def _descend_batched(
     step: float,
     polar: bool,
 ) -> _Outcome:
-    """Take the same steps for all starts at once; the bases stand in the rows of one (n_starts k) x p matrix.
+    """Take the same steps for all starts at once; the bases stand in the rows of one (n_starts d) x p matrix.
 
     The iteration commutes with rotations of the features. In the eigenvectors of the first moment that moment is
     diagonal, so only the others need a matrix product: half of the operations for two groups.
     """
-    n, p, k = starts.shape
+    n, p, d = starts.shape
     m = len(moments)
     diagonal, axes = np.linalg.eigh(moments[0])
     rotated = np.concatenate([axes.T @ M @ axes for M in moments[1:]], axis=1)  # symmetric blocks, side by side
@@ -201,14 +202,14 @@ def _descend_batched(
     values = np.empty((n, max_iter + 1))
     norms = np.empty((n, max_iter))
     active = np.empty((n, max_iter + 1), dtype=np.int16)
-    products = np.empty((n * k, (m - 1) * p))
-    others = products.reshape(n, k, m - 1, p)
-    H = np.empty((n, k, p))
+    products = np.empty((n * d, (m - 1) * p))
+    others = products.reshape(n, d, m - 1, p)
+    H = np.empty((n, d, p))
     kept = np.empty((m, n))
     floors = _FLOOR * traces
     weights, radii = objective.weights, objective.radii
     for iteration in range(max_iter + 1):
-        np.matmul(V.reshape(n * k, p), rotated, out=products)
+        np.matmul(V.reshape(n * d, p), rotated, out=products)
         np.multiply(V, diagonal, out=H)
         kept[0] = _dots(V, H)
         for b in range(1, m):
@@ -249,7 +250,7 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _retract(Y: np.ndarray, polar: bool) -> np.ndarray:
-    """Return orthonormal bases of the row spaces of a stack of matrices, shape (n, k, p)."""
+    """Return orthonormal bases of the row spaces of a stack of matrices, shape (n, d, p)."""
     for _ in range(3):
         gram = Y @ Y.transpose(0, 2, 1)
         if polar:

@@ -4,28 +4,25 @@ A *large solve* at one t (block Krylov, full orthogonalisation) finds the leadin
 residual, and only they enter the basis. So the basis stays small: another t costs a decomposition of its order, and
 from the products kept with it the residuals for any t follow without touching the large matrices.
 
-What the basis misses is bounded, not estimated. With A = Q'M_tQ, E the part of M_tQ outside Q and C the compression of
-M_t to the complement of Q, completing the square gives
-
-    M_t <= diag(A + E'E / (sigma - c), sigma I)    for all sigma > c >= lambda_max(C).
+What the basis misses is bounded, not estimated (:mod:`fairpca.solvers.spectral._proof`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import eigh, qr
-from scipy.linalg.lapack import dpotrf
 
 from fairpca.linalg import top_eigenpairs
+from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
 __all__ = ["PairBasis"]
 
-_GUARD = 4  # pairs beyond k that enter the basis with the leading ones
+_GUARD = 4  # pairs beyond d that enter the basis with the leading ones
 _FRESH = 1  # random direction in every large solve, so that nothing orthogonal to the basis is overlooked
 _GUARD_TOLERANCE = 1e-3
-_NEAR = 1e-3  # pairs this close (relative to the norm) below the k-th are as accurate as the leading ones
+_NEAR = 1e-3  # pairs this close (relative to the norm) below the d-th are as accurate as the leading ones
 _DROP = 1e-8  # a direction whose part outside the basis is smaller than this share adds only rounding
-_ROUNDING = 1e-15  # of squared residuals, relative to the squared norm
+_ROUNDING = 1e-15  # of squared residuals from inner products, relative to the squared norm
 _MAX_STEPS = 60
 _COARSE = 1e-10  # excess of a bound, relative to the norm, that makes a whole decomposition worth its price
 _FULL_UP_TO = 90  # order up to which all eigenvectors of a working matrix are cheaper than a few
@@ -64,7 +61,6 @@ class PairBasis:
         self._Q = np.empty((self.p, 0), order="F")
         self._products = np.empty((2, self.p, 0))
         self._norms: np.ndarray | None = None
-        self._projector: tuple[range, np.ndarray] = (range(0), np.empty((0, 0)))  # QQ' when Q had that many columns
         self._proved: dict[float, float] = {}  # t: bound on the largest eigenvalue outside the basis
 
     # ---- small matrices -------------------------------------------------------------------------------------------
@@ -79,11 +75,11 @@ class PairBasis:
         mixed = self.gram[0, 1] + self.gram[1, 0]
         return t * t * self.gram[0, 0] + t * u * mixed + u * u * self.gram[1, 1]
 
-    def pairs(self, t: float, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the leading Ritz pairs at `t`, ascending, enough of them to see whether the k-th is tied."""
+    def pairs(self, t: float, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the leading Ritz pairs at `t`, ascending, enough of them to see whether the d-th is tied."""
         A = self.combine(t)
         q = len(A)
-        count = min(k + _GUARD, q)
+        count = min(d + _GUARD, q)
         if q <= _FULL_UP_TO:
             w, Y = np.linalg.eigh(A)
             return w[q - count :], Y[:, q - count :]
@@ -97,10 +93,10 @@ class PairBasis:
         """Return the squared residuals of Ritz pairs, up to rounding."""
         return np.sum(Y * (self.square(t) @ Y), axis=0) - w**2
 
-    def accurate(self, t: float, k: int, tol: float, w: np.ndarray, Y: np.ndarray) -> bool:
+    def accurate(self, t: float, d: int, tol: float, w: np.ndarray, Y: np.ndarray) -> bool:
         """Whether the residuals of the leading pairs are at most `tol`, relative to the norm of M_t."""
         scale = max(abs(float(w[-1])), abs(float(w[0]))) ** 2
-        allowed = _allowed(w[::-1], k, tol)[::-1] ** 2
+        allowed = _allowed(w[::-1], d, tol)[::-1] ** 2
         return bool(np.all(self.residual_squares(t, w, Y) <= (allowed + 10 * _ROUNDING) * scale))
 
     def lift(self, Y: np.ndarray) -> np.ndarray:
@@ -109,17 +105,17 @@ class PairBasis:
 
     # ---- large matrices -------------------------------------------------------------------------------------------
 
-    def solve(self, t: float, k: int, tol: float) -> None:
+    def solve(self, t: float, d: int, tol: float) -> None:
         """Find the leading eigenvectors of M_t to a relative residual of `tol` and add them to the basis."""
         self.n_large += 1
         M = t * self.moments[0] + (1 - t) * self.moments[1]
-        width = min(k + _GUARD, self.p)
+        width = min(d + _GUARD, self.p)
         fresh = self._rng.standard_normal((self.p, width + 4 if self.size == 0 else _FRESH))
         if self.size == 0:
             start = M @ fresh + 0.01 * np.sqrt(np.sum(M * M) / self.p) * fresh
         else:
-            start = np.concatenate((self.lift(self.pairs(t, k)[1]), fresh / np.sqrt(self.p)), axis=1)
-        self.append(_block_krylov(M, start, k, width, tol))
+            start = np.concatenate((self.lift(self.pairs(t, d)[1]), fresh / np.sqrt(self.p)), axis=1)
+        self.append(_block_krylov(M, start, d, width, tol))
 
     def append(self, X: np.ndarray) -> int:
         """Add the part of the span of `X` outside the basis; return how many columns that gave."""
@@ -163,54 +159,33 @@ class PairBasis:
 
     # ---- what the basis misses ------------------------------------------------------------------------------------
 
-    def top_sum_bound(self, t: float, k: int, w: np.ndarray, Y: np.ndarray, *, tight: bool = True) -> float:
-        """Return a proven upper bound on the sum of the `k` largest eigenvalues of M_t.
+    def top_sum_bound(self, t: float, d: int, w: np.ndarray, Y: np.ndarray, *, tight: bool = True) -> float:
+        """Return a proven upper bound on the sum of the `d` largest eigenvalues of M_t.
 
         Parameters
         ----------
         t : float
             Weight of M_0.
-        k : int
+        d : int
             How many.
         w, Y : ndarray
             Leading Ritz pairs at `t`, ascending, from this basis or when it was smaller.
         tight : bool
             Whether a poor bound is worth a decomposition of the whole matrix.
         """
-        bound = self._reduced_bound(t, k, w, Y)
-        allowed = _COARSE * max(abs(float(w[-1])), abs(float(w[0]))) if tight else float(w[-k:].sum())
-        if bound - float(w[-k:].sum()) <= allowed:
+        bound = self._reduced_bound(t, d, w, Y)
+        allowed = _COARSE * max(abs(float(w[-1])), abs(float(w[0]))) if tight else float(w[-d:].sum())
+        if bound - float(w[-d:].sum()) <= allowed:
             return bound
         # Nothing separates the leading eigenvalues from what is outside the basis.
         whole = t * self.moments[0] + (1 - t) * self.moments[1]
-        return float(eigh(whole, eigvals_only=True, subset_by_index=(self.p - k, self.p - 1)).sum())
+        return float(eigh(whole, eigvals_only=True, subset_by_index=(self.p - d, self.p - 1)).sum())
 
-    def _reduced_bound(self, t: float, k: int, w: np.ndarray, Y: np.ndarray) -> float:
-        theta = float(w[-k])
-        outside = self._outside(t, theta, float(w[-1]))
-        if outside >= theta:
-            return np.inf
-        A, q = self.combine(t), self.size
-        square = self.square(t)
-        spill = square - A @ A  # E'E
-        spill += spill.T
-        spill *= 0.5
-        top = np.zeros((q, k))
-        top[: len(Y)] = Y[:, -k:]
-        following = float(w[-k - 1]) if len(w) > k else theta
-        middle = 0.5 * (theta + max(following, outside))
-        # The compression of M_t to what is orthogonal to the plane has no eigenvalue above `middle`, if a Cholesky
-        # factor exists; then only the plane's own residuals count, divided by their distance to the rest.
-        if theta - middle > 1e-6 * theta:
-            shifted = -A - spill / (middle - outside) + (10.0 * float(w[-1]) * top) @ top.T
-            shifted[np.diag_indices(q)] += middle
-            if dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0:
-                kept = w[-k:]
-                residuals = float(np.vdot(top, square @ top)) - float(kept @ kept)
-                rounding = k * _ROUNDING * max(abs(float(w[-1])), abs(float(w[0]))) ** 2
-                return float(kept.sum()) + (max(residuals, 0.0) + rounding) / (theta - middle)
-        majorant = eigh(A + spill / (theta - outside), eigvals_only=True, subset_by_index=(q - k, q - 1))
-        return float(np.maximum(majorant, theta).sum())
+    def _reduced_bound(self, t: float, d: int, w: np.ndarray, Y: np.ndarray) -> float:
+        outside = self._outside(t, float(w[-d]), float(w[-1]))
+        A = self.combine(t)
+        spill = self.square(t) - A @ A  # E'E
+        return reduced_sum_bound(A, (spill + spill.T) * 0.5, d, w, Y, outside, _ROUNDING)
 
     def _outside(self, t: float, theta: float, largest: float) -> float:
         """Return a proven bound on the largest eigenvalue of M_t in the complement of the basis.
@@ -246,31 +221,26 @@ class PairBasis:
     def _prove(self, t: float, theta: float, largest: float) -> None:
         """Try to prove by a Cholesky factor that outside the basis no eigenvalue of M_t exceeds a share of `theta`."""
         M = t * self.moments[0] + (1 - t) * self.moments[1]
-        if len(self._projector[0]) != self.size:
-            Q = self._Q[:, : self.size]
-            self._projector = (range(self.size), Q @ Q.T)
-        lifted = 10.0 * largest * self._projector[1]  # any multiple vanishes on the complement
+        lift = 10.0 * largest
         for share in (0.5, 0.9):
             bound = share * theta
             if self._proved.get(t, np.inf) <= bound:
                 return
-            shifted = lifted - M
-            shifted[np.diag_indices(self.p)] += bound
-            if dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0:
+            if complement_below(M, self._Q[:, : self.size], lift, bound):
                 self._proved[t] = bound
                 return
 
 
-def _allowed(values: np.ndarray, k: int, tol: float) -> np.ndarray:
-    """Return the relative residuals allowed for pairs with descending `values`, the first `k` and the rest."""
+def _allowed(values: np.ndarray, d: int, tol: float) -> np.ndarray:
+    """Return the relative residuals allowed for pairs with descending `values`, the first `d` and the rest."""
     allowed = np.full(len(values), max(tol, _GUARD_TOLERANCE))
-    allowed[:k] = tol
-    allowed[k:][values[k:] > values[k - 1] - _NEAR * abs(values[0])] = tol
+    allowed[:d] = tol
+    allowed[d:][values[d:] > values[d - 1] - _NEAR * abs(values[0])] = tol
     return allowed
 
 
-def _block_krylov(M: np.ndarray, start: np.ndarray, k: int, width: int, tol: float) -> np.ndarray:
-    """Return `width` Ritz vectors of M from a block Krylov space in which the leading `k` have converged."""
+def _block_krylov(M: np.ndarray, start: np.ndarray, d: int, width: int, tol: float) -> np.ndarray:
+    """Return `width` Ritz vectors of M from a block Krylov space in which the leading `d` have converged."""
     p = len(M)
     room = 8 * start.shape[1]
     K, T = np.empty((p, min(room, p)), order="F"), np.zeros((min(room, p), min(room, p)))
@@ -300,7 +270,7 @@ def _block_krylov(M: np.ndarray, start: np.ndarray, k: int, width: int, tol: flo
             if exhausted:
                 break
             residuals = np.linalg.norm(image @ Y[n - b : n], axis=0)
-            excess = float(np.max(residuals / (_allowed(w, k, tol) * max(abs(w[0]), abs(w[-1])))))
+            excess = float(np.max(residuals / (_allowed(w, d, tol) * max(abs(w[0]), abs(w[-1])))))
             if excess <= 1:
                 break
             if earlier[1] > excess:  # the next look at the speed seen so far

@@ -13,15 +13,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
+from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
 __all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
 
-_GUARD = 4  # Ritz pairs beyond k that must be roughly right, so that none of the leading ones is overlooked
+_GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
+_ROUNDING = 1e-28  # of squared residuals that are computed as such, relative to the squared norm
 _DROP = 1e-8  # a direction whose part outside the basis is smaller than this share adds only rounding
 
 
@@ -45,7 +47,7 @@ class Pencil:
         A large eigenpair is accepted when ``||M_w v - lambda v|| <= tol ||M_w||``. An eigenvalue is then off by
         about the square of the residual over its distance to the rest.
     max_basis : int, optional
-        Columns that the basis may have before it is compressed; default ``4 (k + 30)`` for the k asked for.
+        Columns that the basis may have before it is compressed; default ``4 (d + 30)`` for the d asked for.
     random_state : int, default=0
         Seed of the starting block.
 
@@ -63,7 +65,7 @@ class Pencil:
         Working decompositions, large solves (calls that had to touch the large matrices) and columns multiplied.
     residual : float
         Largest relative residual accepted so far.
-    keep : list of (weights, k)
+    keep : list of (weights, d)
         Top spaces that a compression of the basis must preserve besides those asked for at that moment.
     """
 
@@ -139,33 +141,33 @@ class Pencil:
         w, Y = np.linalg.eigh(self.combine(weights))
         return Spectrum(w[::-1], Y[:, ::-1])
 
-    def reduced(self, weights: Sequence[float] | np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the top `k` pairs that the present basis gives, in original coordinates."""
-        self._require(k)
+    def reduced(self, weights: Sequence[float] | np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the top `d` pairs that the present basis gives, in original coordinates."""
+        self._require(d)
         w, Y = self.spectrum(weights)
-        return w[:k].copy(), self.lift(Y[:, :k])
+        return w[:d].copy(), self.lift(Y[:, :d])
 
     def top(
-        self, weights: Sequence[float] | np.ndarray, k: int, *, refine: bool = True
+        self, weights: Sequence[float] | np.ndarray, d: int, *, refine: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `k` algebraically largest eigenvalues of ``M_w``, descending, and orthonormal eigenvectors.
+        """Return the `d` algebraically largest eigenvalues of ``M_w``, descending, and orthonormal eigenvectors.
 
         Parameters
         ----------
         weights : sequence of m floats
             Any sign.
-        k : int
-            How many, ``1 <= k <= p``.
+        d : int
+            How many, ``1 <= d <= p``.
         refine : bool, default=True
             Enlarge the basis until the residuals are below `tol`; False takes what the basis gives.
 
         Returns
         -------
-        (ndarray of shape (k,), ndarray of shape (p, k))
+        (ndarray of shape (d,), ndarray of shape (p, d))
         """
         if refine:
-            self.refine([weights], k)
-        return self.reduced(weights, k)
+            self.refine([weights], d)
+        return self.reduced(weights, d)
 
     def gradient(self, Y: np.ndarray) -> np.ndarray:
         """Return ``tr(Y' S_g Y)`` for each working matrix S_g."""
@@ -180,15 +182,69 @@ class Pencil:
             return np.zeros(len(w))
         return np.sum(self._residual(weights, w, Y) ** 2, axis=0)
 
-    def top_sum(self, weights: Sequence[float] | np.ndarray, k: int, stop: int | None = None) -> tuple[float, float]:
-        """Return the sum of the `k` largest working eigenvalues and an estimate of how much the true sum exceeds it.
+    def top_sum(self, weights: Sequence[float] | np.ndarray, d: int, stop: int | None = None) -> tuple[float, float]:
+        """Return the sum of the `d` largest working eigenvalues and an estimate of how much the true sum exceeds it.
 
         `stop` is where the tie across the cut ends (:func:`split_ties`); by default there is none.
         """
-        stop = min(stop or k, len(self._small[0]))
+        stop = min(stop or d, len(self._small[0]))
         self.n_small += 1
         w, Y = top_eigenpairs(self.combine(weights), min(stop + 1, len(self._small[0])))
-        return float(w[:k].sum()), sum_error(self.residual_squares(weights, w[:stop], Y[:, :stop]), w[stop - 1 :])
+        return float(w[:d].sum()), sum_error(self.residual_squares(weights, w[:stop], Y[:, :stop]), w[stop - 1 :])
+
+    def top_sum_bound(
+        self, weights: Sequence[float] | np.ndarray, d: int, pairs: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> float:
+        """Return a proven upper bound on the sum of the `d` largest eigenvalues of ``M_w``.
+
+        For dense matrices, and where the basis is everything, it is the sum itself. Where nothing separates the
+        leading eigenvalues from what is outside the basis, the whole matrix is decomposed.
+
+        Parameters
+        ----------
+        weights : sequence of m floats
+            Any sign.
+        d : int
+            How many.
+        pairs : (values, vectors), optional
+            Ascending eigen-decomposition of the working matrix, where it is known already.
+        """
+        A = self.combine(weights)
+        w, Y = np.linalg.eigh(A) if pairs is None else pairs
+        found = float(w[-d:].sum())
+        if self.is_dense or self._size == self.n_features:
+            return found
+        images = -(A @ self._Q[:, : self._size].T)
+        for g, weight in enumerate(weights):
+            images += weight * self._products[g, : self._size]
+        spill = images @ images.T
+        bound = reduced_sum_bound(A, spill, d, w, Y, self._outside(weights, A, spill, float(w[-d])), _ROUNDING)
+        if bound == np.inf:
+            p, whole = self.n_features, np.tensordot(weights, self.matrices, axes=1)
+            bound = float(eigh(whole, eigvals_only=True, subset_by_index=(p - d, p - 1)).sum())
+        return max(bound, found)
+
+    def _outside(self, weights: Sequence[float] | np.ndarray, A: np.ndarray, spill: np.ndarray, theta: float) -> float:
+        """Return a proven bound on the largest eigenvalue of M_w outside the basis, below `theta` if possible.
+
+        The Frobenius norm is nearly free. Where it is too coarse, a Cholesky factor proves something smaller.
+        """
+        w = np.asarray(weights, dtype=np.float64)
+        whole = float(w @ self._inner @ w)
+        rounding = 1e-15 * whole  # of the difference
+        square = whole - float(np.vdot(A, A)) - 2.0 * float(np.trace(spill))
+        frobenius = float(np.sqrt(max(square, 0.0) + rounding))
+        if frobenius <= 0.9 * theta or theta <= 0:
+            return frobenius
+        Q, M = self._Q[:, : self._size], np.tensordot(w, self.matrices, axes=1)
+        proved = complement_below(M, Q, 10.0 * float(np.linalg.norm(A)), 0.9 * theta)
+        return 0.9 * theta if proved else frobenius
+
+    @cached_property
+    def _inner(self) -> np.ndarray:
+        """Frobenius inner products of the matrices."""
+        flat = self.matrices.reshape(self.n_matrices, -1)
+        return flat @ flat.T
 
     def _residual(self, weights: Sequence[float] | np.ndarray, w: np.ndarray, Y: np.ndarray) -> np.ndarray:
         R = self._Q[:, : self._size] @ (Y * -w)
@@ -199,43 +255,43 @@ class Pencil:
 
     # ---- large matrices -------------------------------------------------------------------------------------------
 
-    def refine(self, targets: Sequence[Sequence[float] | np.ndarray], k: int, tol: float | None = None) -> bool:
-        """Enlarge the basis until the top `k` pairs of all `targets` are accurate; True if it had to grow.
+    def refine(self, targets: Sequence[Sequence[float] | np.ndarray], d: int, tol: float | None = None) -> bool:
+        """Enlarge the basis until the top `d` pairs of all `targets` are accurate; True if it had to grow.
 
         This is a block Krylov method for several matrices at once: the directions added are the residuals of the
         pairs that are not yet accurate, and every direction serves all weights.
         """
-        if not 1 <= k <= self.n_features:
-            raise ValueError(f"k={k} is out of range; it must lie between 1 and {self.n_features}.")
+        if not 1 <= d <= self.n_features:
+            raise ValueError(f"d={d} is out of range; it must lie between 1 and {self.n_features}.")
         if self.is_dense:
             return False
         tol = self.tol if tol is None else tol
-        self._limit = max(self._limit, self._max_basis or 4 * (k + 30))
-        grew = self._require(k)
+        self._limit = max(self._limit, self._max_basis or 4 * (d + 30))
+        grew = self._require(d)
         stalled = 0
         while True:
-            blocks, worst = self._residuals(targets, k, tol)
+            blocks, worst = self._residuals(targets, d, tol)
             if not blocks or self._size == self.n_features:
                 break
             if self._size + sum(b.shape[1] for b in blocks) > self._limit:
-                self.compress(targets, k)
+                self.compress(targets, d)
             added = self._append(np.concatenate(blocks, axis=1))
             grew = True
             if added == 0:  # the residuals lie in the basis up to rounding: try a fresh direction, then accept
                 stalled += 1
                 if stalled > 2:
                     break
-                self._append(self._rng.standard_normal((self.n_features, k)))
+                self._append(self._rng.standard_normal((self.n_features, d)))
         if tol <= self.tol:
             self.residual = max(self.residual, worst)
         self.n_large += grew
         return grew
 
-    def _require(self, k: int) -> bool:
-        """Start the basis, or pad it with random directions when it has fewer than `k` columns."""
-        if self.is_dense or self._size >= min(k + _GUARD, self.n_features):
+    def _require(self, d: int) -> bool:
+        """Start the basis, or pad it with random directions when it has fewer than `d` columns."""
+        if self.is_dense or self._size >= min(d + _GUARD, self.n_features):
             return False
-        width = min(k + 10, self.n_features)
+        width = min(d + 10, self.n_features)
         if self._size == 0:
             block = self._rng.standard_normal((self.n_features, width))
             # One product lifts the leading directions out of the noise; a little noise stays,
@@ -244,15 +300,15 @@ class Pencil:
             average = np.sqrt(np.max(np.sum(products**2, axis=(1, 2))) / np.sum(block**2))
             self._append(products.sum(axis=0) + 0.01 * average * block)
             self.n_products += width
-        if self._size < min(k + _GUARD, self.n_features):
+        if self._size < min(d + _GUARD, self.n_features):
             self._append(self._rng.standard_normal((self.n_features, width)))
         return True
 
     def _residuals(
-        self, targets: Sequence[Sequence[float] | np.ndarray], k: int, tol: float
+        self, targets: Sequence[Sequence[float] | np.ndarray], d: int, tol: float
     ) -> tuple[list[np.ndarray], float]:
         blocks, worst = [], 0.0
-        keep = min(k + _GUARD, self._size)
+        keep = min(d + _GUARD, self._size)
         for weights in targets:
             self.n_small += 1
             S = self.combine(weights)
@@ -262,8 +318,8 @@ class Pencil:
                 continue
             R = self._residual(weights, w, Y)
             sizes = np.linalg.norm(R, axis=0) / scale
-            allowed = np.where(np.arange(keep) < k, tol, max(_GUARD_TOLERANCE, tol))
-            worst = max(worst, float(sizes[:k].max()))
+            allowed = np.where(np.arange(keep) < d, tol, max(_GUARD_TOLERANCE, tol))
+            worst = max(worst, float(sizes[:d].max()))
             open_pairs = np.flatnonzero(sizes > allowed)
             if open_pairs.size:
                 blocks.append(R[:, open_pairs] / (sizes[open_pairs] * scale))
@@ -312,14 +368,14 @@ class Pencil:
         products[:, : self._size] = self._products[:, : self._size]
         self._Q, self._products = Q, products
 
-    def compress(self, targets: Sequence[Sequence[float] | np.ndarray], k: int) -> None:
-        """Shrink the basis to the top `k` pairs (and a few more) of `targets`.
+    def compress(self, targets: Sequence[Sequence[float] | np.ndarray], d: int) -> None:
+        """Shrink the basis to the top `d` pairs (and a few more) of `targets`.
 
         The products are carried along, so nothing is multiplied again.
         """
         if self.is_dense or self._size == 0:
             return
-        spaces = [(weights, k) for weights in targets] + self.keep
+        spaces = [(weights, d) for weights in targets] + self.keep
         wanted = np.concatenate(
             [top_eigenpairs(self.combine(weights), min(j + _GUARD, self._size))[1] for weights, j in spaces], axis=1
         )
@@ -346,14 +402,14 @@ def sum_error(squares: np.ndarray, edge: np.ndarray) -> float:
     return total / max(float(edge[0] - edge[1]), total**0.5)
 
 
-def split_ties(values: np.ndarray, k: int, tolerance: float) -> tuple[int, int]:
-    """Return ``(start, stop)`` of the block of descending `values` that ties with number `k` (counted from 1).
+def split_ties(values: np.ndarray, d: int, tolerance: float) -> tuple[int, int]:
+    """Return ``(start, stop)`` of the block of descending `values` that ties with number `d` (counted from 1).
 
-    Values within `tolerance` (absolute) of the k-th belong to it. ``stop == k`` means no tie across the cut: the
-    top `k` space is unique. Otherwise any `k - start` directions of the block complete the first `start` vectors to
+    Values within `tolerance` (absolute) of the d-th belong to it. ``stop == d`` means no tie across the cut: the
+    top `d` space is unique. Otherwise any `d - start` directions of the block complete the first `start` vectors to
     a maximiser.
     """
-    level = values[k - 1]
+    level = values[d - 1]
     start = int(np.searchsorted(-values, -(level + tolerance), side="left"))
     stop = int(np.searchsorted(-values, -(level - tolerance), side="right"))
     return start, stop

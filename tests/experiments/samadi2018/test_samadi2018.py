@@ -9,7 +9,15 @@ from sklearn.decomposition import PCA as ReferencePCA
 
 from fairpca import GroupMoments, published
 from fairpca.experiments.engine.runner import get, load_results
-from fairpca.experiments.samadi2018.checks import crossed_groups, step_of_the_bound
+from fairpca.experiments.samadi2018 import figures
+from fairpca.experiments.samadi2018.checks import (
+    BOUND_ROUNDS,
+    ETAS,
+    TUNED_ROUNDS,
+    crossed_groups,
+    run_runtime,
+    step_of_the_bound,
+)
 from fairpca.experiments.samadi2018.claims import run_claims
 from fairpca.experiments.samadi2018.figures import (
     credit_rows,
@@ -18,6 +26,7 @@ from fairpca.experiments.samadi2018.figures import (
     run_figures_3_and_4,
     script_parameters,
 )
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_weights
 
 
 def series(table: pd.DataFrame, **keys: str) -> pd.Series:
@@ -41,15 +50,15 @@ def test_errors_are_those_of_another_pca_on_rows():
 def test_half_centred_leaves_the_later_rows_alone():
     rng = np.random.default_rng(1)
     X, groups = rng.standard_normal((30, 3)) + 5.0, np.repeat([0, 1], [20, 10])
-    moments, means, counts = half_centred(X, groups)
+    moments = half_centred(X, groups)
     for g in (0, 1):
         expected = X[groups == g].copy()
         centre = expected.mean(axis=0)
         for row in range(3):
             expected[row] -= centre
-        np.testing.assert_allclose(moments[g], expected.T @ expected / len(expected))
-        np.testing.assert_allclose(means[g], expected.mean(axis=0))
-    assert counts.tolist() == [20, 10]
+        np.testing.assert_allclose(moments.second_moments("none")[g], expected.T @ expected / len(expected))
+        np.testing.assert_allclose(moments.means[g], expected.mean(axis=0))
+    assert moments.counts.tolist() == [20, 10]
 
 
 def test_credit_as_published():
@@ -107,3 +116,95 @@ def test_smoke_profile_is_a_part_of_the_paper_profile():
     for name in ("fig1", "fig3_fig4", "theory"):
         experiment = get(f"samadi2018/{name}")
         assert set(experiment.grid("smoke")) <= set(experiment.grid("paper"))
+
+
+@pytest.fixture
+def few_faces(monkeypatch):
+    """Small images of 700 women and 900 men in the place of the faces."""
+    rng = np.random.default_rng(2)
+    sex = np.repeat(["male", "female"], [900, 700])
+    X = rng.standard_normal((1600, 24)) * np.linspace(3, 1, 24) + (sex == "female")[:, None] * rng.standard_normal(24)
+    monkeypatch.setattr(figures, "faces_rows", lambda: (X, sex))
+    monkeypatch.setattr(figures, "faces_moments", lambda: GroupMoments.from_data(X, sex))
+    return X, sex
+
+
+@pytest.mark.parametrize("setting", ["whole", "balanced"])
+def test_figure_1_is_the_error_of_rows(few_faces, setting):
+    """All faces, or 500 women and 500 men; the gap is women's less men's, in per cent of everybody's error."""
+    X, sex = few_faces
+    if setting == "balanced":
+        rng = np.random.default_rng(7)
+        rows = np.concatenate([rng.choice(np.flatnonzero(sex == s), 500, replace=False) for s in ("female", "male")])
+        X, sex = X[rows], sex[rows]
+    found = pd.DataFrame(figures.run_figure_1(dataset="lfw", method="pca", setting=setting, sample=7))
+    assert set(found["d"]) == set(range(1, 21))
+    found = found.set_index(["d", "metric"])["value"]
+    for d in (1, 20):
+        V = ReferencePCA(d).fit(X).components_.T
+
+        def error(rows, V=V):
+            Y = rows - rows.mean(axis=0)
+            return np.sum((Y - Y @ V @ V.T) ** 2) / len(Y)
+
+        women, men, everybody = error(X[sex == "female"]), error(X[sex == "male"]), error(X)
+        values = [women, men, everybody, women - men, 100 * (women - men) / everybody]
+        names = ("error_female", "error_male", "error_all", "gap", "gap_percent")
+        assert [found[d, name] for name in names] == pytest.approx(values)
+
+
+def test_figures_3_and_4_on_faces_follow_the_script(few_faces):
+    """Losses of rows; the script's step 20 / d and five rounds; the certified optimum below it."""
+    X, sex = few_faces
+    key = {"dataset": "lfw", "setting": ""}
+    tables = {
+        method: pd.DataFrame(run_figures_3_and_4(**key, method=method, protocol=protocol)).set_index(["d", "metric"])
+        for method, protocol in (("pca", "stated"), ("fairpca", "stated"), ("mw", "printed"))
+    }
+    own = [X[sex == s] - X[sex == s].mean(axis=0) for s in ("female", "male")]
+    for d in (1, 4):
+        V = ReferencePCA(d).fit(X).components_.T
+        left = [np.sum((Y - Y @ V @ V.T) ** 2) / len(Y) for Y in own]
+        best = [np.sum(np.linalg.svd(Y, compute_uv=False)[d:] ** 2) / len(Y) for Y in own]
+        pca = tables["pca"]["value"]
+        assert [pca[d, "error_female"], pca[d, "error_male"]] == pytest.approx(left)
+        assert [pca[d, "loss_female"], pca[d, "loss_male"]] == pytest.approx(np.subtract(left, best))
+        moments = np.array([Y.T @ Y / len(Y) for Y in own])
+        script = solve_minmax_weights(moments, d, variant="samadi2018_code", eta=20 / d, n_iter=5)
+        assert tables["mw"]["value"][d, "largest_loss"] == pytest.approx(script.objective)
+        fair = tables["fairpca"]["value"]
+        assert fair[d, "largest_loss"] <= min(script.objective, pca[d, "largest_loss"]) + 1e-9
+        assert fair[d, "loss_female"] == pytest.approx(fair[d, "loss_male"], abs=1e-8)
+
+
+def test_paper_profiles_hold_what_the_figures_show():
+    cells = [dict(cell) for cell in get("samadi2018/fig1").grid("paper")]
+    assert [cell["sample"] for cell in cells if cell["setting"] == "balanced"] == list(range(20))
+    plan = {
+        (cell["dataset"], cell["setting"], cell["method"], cell["protocol"])
+        for cell in get("samadi2018/fig3_fig4").grid("paper")
+    }
+    for method in ("pca", "fairpca"):
+        assert {("credit", "21 columns", method, "stated"), ("lfw", "", method, "stated")} <= plan
+    assert {("credit", "21 columns", "mw", "printed"), ("lfw", "", "mw", "printed")} <= plan
+    assert (figures.CREDIT_DIMENSIONS, figures.FACES_DIMENSION) == ({"21 columns": 21, "22 columns": 22}, 20)
+
+
+def test_bound_and_tuned_rounds_are_those_of_the_solver():
+    """Excess over the certified optimum after T rounds with the step of Corollary A.3, and the best of ten steps."""
+    moments = crossed_groups(2).second_moments("group")
+    records = pd.DataFrame(run_runtime(method="bound", dataset="credit, 2 groups", d_max=3)).set_index(["d", "metric"])
+    assert set(records.index.get_level_values("d")) == set(BOUND_ROUNDS)
+    eta, bound = step_of_the_bound(moments, 30)
+    average = solve_minmax_weights(moments, 3, eta=eta, n_iter=30, rounding="none").extra["average_loss"]
+    excess = average - solve_minmax(moments, 3).objective
+    assert records["value"][30, "excess"] == pytest.approx(excess, abs=1e-8)
+    assert records["value"][30, "bound"] == bound
+    tuned = pd.DataFrame(run_runtime(method="tuned", dataset="credit", d_max=1)).set_index("metric")["value"]
+    rounds = {}
+    for eta in ETAS:
+        history = solve_minmax_weights(moments, 1, variant="samadi2018_code", eta=eta, n_iter=TUNED_ROUNDS).history
+        largest = np.minimum(history["losses"].max(axis=1), history["average_losses"].max(axis=1))
+        reached = np.flatnonzero(largest - solve_minmax(moments, 1).objective < 1e-5)
+        rounds[eta] = reached[0] + 1 if reached.size else np.inf
+    assert tuned["rounds"] == min(rounds.values()) == rounds[tuned["eta"]]

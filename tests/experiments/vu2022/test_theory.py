@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca.experiments.vu2022._theory import supremum_by_sdp
-from fairpca.solvers.rfpca.fair_projection import fair_projection, fair_projection_exists, gap_range
-from fairpca.solvers.rfpca.objective import GroupObjective, worst_case_error
+from fairpca.experiments.vu2022.theory import supremum_by_sdp
+from fairpca.solvers.rfpca import GroupObjective, fair_projection, fair_projection_exists, gap_range, worst_case_error
 
 
 def instance(rng, p, k, groups):

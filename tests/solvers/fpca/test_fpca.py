@@ -1,5 +1,7 @@
 """FPCA: the splitting against Clarabel and SCS, the certificate, closed forms, branches, rounding, messages."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -408,13 +410,14 @@ def rows():
 @EACH_VARIANT
 def test_estimator_solves_the_published_problem(rows, variant):
     X, z = rows
-    model = FPCA(3, variant=variant, mu=0.02).fit(X, sensitive_features=z)
+    mu = 5.0 if variant == "printed" else 0.02
+    model = FPCA(3, variant=variant, mu=mu).fit(X, sensitive_features=z)
     A = X - X.mean(0)
     if variant != "printed":
         A = A / A.std(0)
     S = A.T @ A / (1 if variant == "printed" else len(A) * np.linalg.norm(A))
     f, Q = A[z].mean(0) - A[~z].mean(0), np.cov(A[z].T, bias=True) - np.cov(A[~z].T, bias=True)
-    expected = solve_fpca(fpca_problem(S, f, Q, 3, mu=0.02, variant=variant, data_norm=np.linalg.norm(A)))
+    expected = solve_fpca(fpca_problem(S, f, Q, 3, mu=mu, variant=variant, data_norm=np.linalg.norm(A)))
     assert model.result_.objective == pytest.approx(expected.objective, rel=1e-9)
     assert subspace_distance(model.components_.T, expected.V) < 1e-6
     Z = model.transform(X)
@@ -497,6 +500,8 @@ def test_the_whole_space_is_explained(rows):
     [
         ({"delta": -1}, ValueError, "delta=-1 is out of range"),
         ({"mu": float("nan")}, ValueError, "mu=nan is out of range"),
+        ({"mu": "strong"}, ValueError, "mu='strong' is not known; choose one of 'auto'"),
+        ({"mu": 1e200}, ValueError, r"mu=1e\+200 makes the covariance penalty 7e\+197 times as heavy"),
         ({"tol": 0}, ValueError, "tol=0 is out of range"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),
         ({"variant": "olfat"}, ValueError, "choose one of 'printed', 'lee2022_code', 'vu2022_code'"),
@@ -514,6 +519,114 @@ def test_bad_parameters_are_explained(rows, parameters, error, message):
     X, z = rows
     with pytest.raises(error, match=message):
         FPCA(**parameters).fit(X, sensitive_features=z)
+
+
+@EACH_VARIANT
+def test_the_default_weight_acts_whatever_the_scale(rows, variant):
+    X, z = rows
+    d = 1 if variant == "printed" else 3
+    without = FPCA(d, variant=variant, constraints="mean").fit(X, sensitive_features=z).result_.extra
+    for scale in ("sum", "mean", "norm"):
+        model = FPCA(d, variant=variant, options={"scale": scale}).fit(X, sensitive_features=z)
+        assert model.result_.extra["kappa"] == pytest.approx(1.0)
+        measure = "spread" if variant == "lee2022_code" else "covariance_gap"
+        assert model.result_.extra[measure] < 0.5 * without[measure]
+    again = FPCA(d, variant=variant, options={"scale": "norm"})
+    again.fit(np.vstack((X, X)), sensitive_features=np.tile(z, 2))
+    assert subspace_distance(again.components_.T, model.components_.T) < 1e-4
+
+
+def test_a_weight_that_does_nothing_is_announced(rows):
+    X, z = rows
+    with pytest.warns(UserWarning, match=r"hardly acts: mu=0.01 means kappa=.*mu=\"auto\" takes"):
+        weak = FPCA(3, mu=0.01).fit(X, sensitive_features=z)
+    assert weak.result_.extra["kappa"] < 1e-2
+    means = FPCA(3, constraints="mean").fit(X, sensitive_features=z)
+    assert subspace_distance(weak.components_.T, means.components_.T) < 0.02
+    assert fpca_problem(np.eye(3), np.ones(3), np.zeros((3, 3)), 1).mu == 0.0  # nothing to penalise
+
+
+def test_equal_rows_twice_change_what_a_fixed_weight_means(rows):
+    # As published: with "norm" the weight counts with the root of n, with "sum" against n, with "mean" neither.
+    X, z = rows
+    for scale, factor in (("norm", np.sqrt(2)), ("sum", 0.5), ("mean", 1.0)):
+        model = FPCA(3, mu=5.0, variant="lee2022_code", options={"scale": scale})
+        once = model.problem(GroupMoments.from_data(X, z)).kappa
+        twice = model.problem(GroupMoments.from_data(np.vstack((X, X)), np.tile(z, 2))).kappa
+        assert twice / once == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("factor", [1e-130, 1e-13, 1e13, 1e140])
+@pytest.mark.parametrize("constraints", ["both", "mean"])
+def test_units_do_not_matter(rows, factor, constraints):
+    X, z = rows
+    reference = FPCA(3, constraints=constraints).fit(X, sensitive_features=z)
+    model = FPCA(3, constraints=constraints).fit(X * factor, sensitive_features=z)
+    assert subspace_distance(model.components_.T, reference.components_.T) < 1e-5
+    assert np.linalg.norm(model.components_ @ (X[z].mean(0) - X[~z].mean(0))) < 1e-9
+
+
+def test_means_that_differ_by_rounding_are_equal():
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    both = np.vstack((X, X[::-1])) + 1e8
+    model = FPCA(4, constraints="mean").fit(both, sensitive_features=np.repeat([0, 1], 40))
+    assert not model.result_.extra["problem"].constrains_mean
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_huge_tolerance_is_none(rows, variant):
+    X, z = rows
+    free = FPCA(3, variant=variant, delta=1e308).fit(X, sensitive_features=z)
+    wide = FPCA(3, variant=variant, delta=1e9).fit(X, sensitive_features=z)
+    assert subspace_distance(free.components_.T, wide.components_.T) < 1e-9
+    assert np.isfinite(free.result_.bound)
+
+
+def test_an_outlier_leaves_finite_numbers():
+    X = np.random.default_rng(0).standard_normal((60, 4)) * [3, 2, 1, 1]
+    z = np.arange(60) % 2 == 1
+    X[z, 0] += 1
+    X[3, 1] = 1e10
+    model = FPCA(2, mu=0.01, options={"scale": "norm"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, sensitive_features=z)
+    assert np.all(np.isfinite(model.components_)) and np.isfinite(model.result_.objective)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_trace_is_met_however_tight_the_mean_constraint(seed):
+    S, f, Q = moments_of(seed, 6)
+    for d in (2, 5):
+        problem = fpca_problem(S, f, Q, d, delta=1e-8 * np.linalg.norm(f), mu=0.05, variant="lee2022_code")
+        P = solve_fpca(problem, max_iter=200).extra["P"]
+        assert abs(np.trace(P) - d) < 1e-12
+
+
+def test_bound_covers_what_elimination_leaves_out():
+    # A level so small that f is eliminated, and most of the variance lies along f.
+    f = np.array([1.0, 1.0, 1.0]) * 1e3
+    F = np.outer(f, f) / (f @ f)
+    S = 1e4 * F + np.diag([1.0, 2.0, 3.0]) + 5.0 * (np.outer(f, [1, -1, 0]) + np.outer([1, -1, 0], f)) / 1e3
+    problem = fpca_problem(S, f, np.diag([1.0, -1.0, 0.5]), 2, delta=5e-10, mu=0.1, variant="lee2022_code")
+    assert problem.eliminates_mean and problem.mean_level > 0
+    result = solve_fpca(problem)
+    assert result.extra["method"] == "only feasible point"
+    # Turn V as far towards f as the level allows.
+    fh = f / np.linalg.norm(f)
+    N = np.linalg.svd(f[None])[2][1:].T
+    lean = N @ np.linalg.svd((fh @ S @ N)[None])[2][0]
+    r = np.sqrt(problem.mean_bound)
+    other = np.linalg.svd(np.column_stack((lean, fh)).T)[2][2]
+    best = -np.inf
+    for sign in (1, -1):
+        tilted = np.cos(r) * lean + sign * np.sin(r) * fh
+        P = np.outer(tilted, tilted) + np.outer(other, other)
+        assert problem.mean_violation(P) <= 1e-12 * problem.mean_level
+        best = max(best, problem.objective(P))
+    assert best > result.objective
+    assert result.bound >= best
 
 
 def test_bad_matrices_are_explained():
@@ -543,8 +656,8 @@ def test_max_iter_reaches_the_user(rows):
 def test_relabelling_the_groups_changes_nothing(rows):
     X, z = rows
     for variant in VARIANTS:
-        a = FPCA(3, variant=variant, mu=0.03).fit(X, sensitive_features=z)
-        b = FPCA(3, variant=variant, mu=0.03).fit(X, sensitive_features=~z)
+        a = FPCA(3, variant=variant).fit(X, sensitive_features=z)
+        b = FPCA(3, variant=variant).fit(X, sensitive_features=~z)
         assert subspace_distance(a.components_.T, b.components_.T) < 1e-5
         assert a.result_.objective == pytest.approx(b.result_.objective, rel=2e-7)
 

@@ -152,6 +152,98 @@ def test_no_constraint_is_pca():
     assert subspace_distance(model.components_.T, V) < 1e-5
 
 
+def test_feasible_pca_is_optimal_and_nothing_is_searched():
+    X, codes = two_groups()
+    _, V = top_eigenpairs(np.cov(X.T), 2)
+    free = MBFPCA(2, tau=10.0).fit(X, sensitive_features=codes)
+    model = MBFPCA(2, tau=free.mmd2_ * (1 + 1e-9)).fit(X, sensitive_features=codes)
+    for result in (free.result_, model.result_):
+        assert result.status == "optimal" and result.certificate == "proof" and result.sense == "max"
+        assert result.gap <= 1e-12 * result.objective
+        assert result.n_iter == 0 and result.extra["n_evaluations"] == 0
+    assert subspace_distance(model.components_.T, V) < 1e-9
+    less = MBFPCA(2, tau=free.mmd2_ * 0.999).fit(X, sensitive_features=codes).result_
+    assert less.status == "converged" and less.n_iter > 0
+    assert less.bound == pytest.approx(free.result_.objective) and less.objective < less.bound
+
+
+def test_algorithm_1_is_not_told_that_pca_is_feasible():
+    X, codes = two_groups()
+    model = MBFPCA(2, tau=10.0, solver="repms", random_state=0).fit(X, sensitive_features=codes)
+    assert model.result_.status == "converged" and model.result_.n_iter > 0
+
+
+def test_directions_without_variance_are_feasible():
+    X, codes = two_groups(60, 3)
+    flat = np.column_stack((X, np.ones((60, 2)) * X[:, :1]))  # rank 3 in five columns
+    narrow = {"tau": 1e-9, "bandwidth": 0.01}  # no two rows are alike at this width
+    with pytest.warns(UserWarning, match=r"nothing but 2 directions without variance.*rank 3 in 5 columns"):
+        model = MBFPCA(2, **narrow).fit(flat, sensitive_features=codes)
+    assert model.result_.status == "converged" and model.mmd2_ <= 1e-12
+    np.testing.assert_allclose(model.explained_variance_, 0, atol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="no subspace"):  # two directions: not enough for three components
+        assert MBFPCA(3, **narrow).fit(flat, sensitive_features=codes).result_.status == "infeasible"
+
+
+@pytest.mark.parametrize("factor", [2.0**-430, 2.0**-40, 2.0**40, 2.0**460])
+def test_units_do_not_matter(factor):
+    X, codes = two_groups()
+    reference = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MBFPCA(2, tau=0.02).fit(X * factor, sensitive_features=codes)
+    np.testing.assert_allclose(model.components_, reference.components_, atol=1e-9)
+    assert model.bandwidth_ == pytest.approx(reference.bandwidth_ * factor)
+    assert model.result_.objective == pytest.approx(reference.result_.objective * factor**2)
+    assert model.result_.extra["sigma"] == model.bandwidth_
+
+
+def test_bandwidths_out_of_proportion_are_explained():
+    X, codes = two_groups()
+    for bandwidth in (1e-300, 1e-40, 1e40, 1e300):
+        with pytest.raises(ValueError, match=r"out of proportion to the data: row \d+ lies .* from the mean"):
+            MBFPCA(2, bandwidth=bandwidth).fit(X, sensitive_features=codes)
+    X[7, 1] = 1e100
+    with pytest.raises(ValueError, match=r"row 7 lies 9.96e\+99 from the mean\. Remove rows that are errors"):
+        MBFPCA(2).fit(X, sensitive_features=codes)
+    X[7, 1] = 1e25
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*directions without variance", UserWarning)  # beside this row there is none
+        assert MBFPCA(2, tau=0.05).fit(X, sensitive_features=codes).mmd2_ <= 0.05
+
+
+def test_approximations_are_not_slower_than_the_exact_kernel():
+    X, codes = two_groups(60, 4)
+    exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    for kind in ("fourier", "subsample"):
+        model = MBFPCA(2, tau=0.02, random_state=0, options={"approximation": kind}).fit(X, sensitive_features=codes)
+        np.testing.assert_array_equal(model.components_, exact.components_)
+    settings = MBFSettings(approximation="fourier")
+    assert settings.approximation_for(25_600) is None and settings.approximation_for(25_601) == ("fourier", 256)
+    settings = MBFSettings(approximation="subsample", approximation_size=100)
+    assert settings.approximation_for(100) is None and settings.approximation_for(101) == ("subsample", 100)
+
+
+def test_known_covariance_is_not_taken_again():
+    X, codes = two_groups()
+    X = X - X.mean(axis=0)
+    terms = [Comparison(np.arange(len(X)), codes)]
+    plain = solve_mbf(X, terms, 2, 0.02, 2.0)
+    given = solve_mbf(X, terms, 2, 0.02, 2.0, covariance=X.T @ X / len(X))
+    assert subspace_distance(plain.V, given.V) < 1e-6
+    # and it is the given one that counts
+    tilted = solve_mbf(X, terms, 2, 10.0, 2.0, covariance=np.diag([1.0, 1.0, 1.0, 1.0, 9.0, 9.0]))
+    assert subspace_distance(tilted.V, np.eye(6)[:, 4:]) < 1e-9
+
+
+def test_duplicated_rows_lower_the_median_distance_a_little():
+    X, codes = two_groups(100, 4)
+    once = MBFPCA(2, tau=0.05).fit(X, sensitive_features=codes).bandwidth_
+    twice = MBFPCA(2, tau=0.05).fit(np.vstack((X, X)), sensitive_features=np.tile(codes, 2)).bandwidth_
+    assert 0.98 * once < twice < once
+
+
 @pytest.mark.parametrize("rule", ["code", "median", 1.7])
 def test_bandwidth(rule):
     X, codes = two_groups()
@@ -257,7 +349,8 @@ def test_three_groups_sum_over_pairs():
 
 
 @pytest.mark.parametrize("kind", ["subsample", "fourier"])
-def test_approximations_are_verified_with_the_exact_kernel(kind):
+def test_approximations_are_verified_with_the_exact_kernel(kind, monkeypatch):
+    monkeypatch.setattr(mbf_module, "_FOURIER_PAYS", 1)
     X, codes = two_groups(600, 6)
     exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
     model = MBFPCA(2, tau=0.02, bandwidth=exact.bandwidth_, random_state=0)
@@ -393,8 +486,17 @@ def test_budget_and_progress(capsys):
     assert capsys.readouterr().out == ""
     model = MBFPCA(2, tau=0.02, options={"verbose": 1}).fit(X, sensitive_features=codes)
     printed = capsys.readouterr().out
-    assert printed.count("[MBFPCA]") == len(model.result_.history["rho"])
-    assert "best feasible" in printed
+    assert printed.count("best feasible") == len(model.result_.history["rho"])
+    assert printed.count("exact kernel on all rows: MMD²") == 2  # PCA's, and that of the answer
+    assert printed.startswith("[MBFPCA] median distance of 240 rows")
+    assert "240 different rows, rank 6" in printed
+
+
+def test_a_budget_that_ends_before_the_first_whole_subspace():
+    X = np.random.default_rng(0).standard_normal((8, 4))
+    with pytest.warns(ConvergenceWarning, match="max_iter=50"):
+        model = MBFPCA(3, tau=1e-6, options={"max_iter": 50}).fit(X, sensitive_features=np.arange(8) % 2)
+    assert model.result_.status == "infeasible" and model.components_.shape == (3, 4)
 
 
 # ------------------------------------------------------------------------------------------- Algorithm 1

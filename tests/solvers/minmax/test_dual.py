@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
 from fairpca.linalg import subspace_distance
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._line import maximise_on_line
-from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
-from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(st.sampled_from(KINDS), st.integers(2, 9), st.integers(0, 10_000), st.floats(0, 1)).map(
     lambda c: (moments(c[0], 2, c[1], c[2]), 1 + int(c[3] * (c[1] - 1.001)))

@@ -68,7 +68,7 @@ def test_affine_map_has_the_losses_of_the_relaxation():
     st.sampled_from(KINDS),
     st.integers(2, 4),
     st.integers(0, 1000),
-    st.sampled_from(["paper", "samadi2018_code", "vu2022_code"]),
+    st.sampled_from(["printed", "samadi2018_code", "vu2022_code"]),
 )
 def test_dual_is_never_above_multiplicative_weights(kind, m, seed, variant):
     M = moments(kind, m, 6, seed)
@@ -202,7 +202,7 @@ def test_missing_cvxpy_is_explained(monkeypatch):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda M: solve_minmax_weights(M, 2, variant="best"), "'paper', 'samadi2018_code', 'vu2022_code'"),
+        (lambda M: solve_minmax_weights(M, 2, variant="best"), "'printed', 'samadi2018_code', 'vu2022_code'"),
         (lambda M: solve_minmax_weights(M, 2, rounding="up"), "'lp', 'none'"),
         (lambda M: solve_minmax_sdp(M, 2, rounding="up"), "'lp', 'none'"),
         (lambda M: solve_minmax_weights(M, 2, eta=0.0), "eta=0.0 is out of range"),
@@ -213,3 +213,29 @@ def test_missing_cvxpy_is_explained(monkeypatch):
 def test_wrong_arguments_are_explained(call, message):
     with pytest.raises(ValueError, match=message):
         call(moments("wishart", 2, 4, 0))
+
+
+@pytest.mark.parametrize("variant", ["printed", "samadi2018_code", "vu2022_code"])
+@pytest.mark.parametrize(("eta", "n_iter"), [(0.5, 400), (2.0, 401), (4.25, 77)])
+def test_rounds_that_repeat_count_as_if_they_were_computed(variant, eta, n_iter):
+    """Every round carried out, for steps with which the weights soon settle or alternate."""
+    rng = np.random.default_rng(5)
+    halves = [rng.standard_normal((40, 6)) * rng.uniform(0.5, 2, 6) for _ in range(2)]
+    M = np.array([X.T @ X / 40 for X in halves])
+    best = np.array([np.linalg.eigvalsh(C)[-2:].sum() for C in M])
+    logs, projections, losses = np.zeros(2), [], []
+    for _ in range(n_iter):
+        weights = np.exp(logs - logs.max())
+        V = np.linalg.eigh(np.tensordot(weights / weights.sum(), M, 1))[1][:, -2:]
+        projections.append(V @ V.T)
+        losses.append(best - [np.vdot(C, projections[-1]) for C in M])
+        logs = logs + eta * losses[-1]
+        logs -= logs.max()
+    result = solve_minmax_weights(M, 2, variant=variant, eta=eta, n_iter=n_iter, rounding="none")
+    np.testing.assert_allclose(result.history["losses"], losses, atol=1e-7)
+    np.testing.assert_allclose(result.extra["average_loss"], np.mean(losses, axis=0).max(), atol=1e-8)
+    P = np.mean(projections, axis=0) if result.extra["chosen"] == "average" else projections[-1]
+    U, lam = result.extra["basis"], result.extra["eigenvalues"]
+    np.testing.assert_allclose((U * lam) @ U.T, P, atol=1e-6)
+    repeated = {row.tobytes() for row in result.history["weights"]}
+    assert len(repeated) < n_iter  # there was something to save

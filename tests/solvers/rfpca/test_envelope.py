@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca.experiments.vu2022._theory import (
+from fairpca.experiments.vu2022.theory import (
     adversarial_problem,
     convergence,
     inequality_slacks,
@@ -13,16 +13,14 @@ from fairpca.experiments.vu2022._theory import (
     steepest_secant,
 )
 from fairpca.linalg import orthonormal, subspace_distance
-from fairpca.solvers.rfpca.envelope import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.subgradient import solve_rfpca_subgradient
+from fairpca.solvers.rfpca import ComplementObjective, polar_factor, solve_rfpca, solve_rfpca_subgradient
 
 SEEDS = st.integers(0, 10**6)
 ROUNDING = 1e-7  # square roots of errors near zero have half the digits
 EXAMPLE = {
     "moments": np.array([[[1.5, 0.0], [0.0, 0.5]], [[0.5, 0.0], [0.0, 1.5]]]),
     "shares": np.array([0.5, 0.5]),
-    "k": 1,
+    "n_components": 1,
     "lam": 10.0,
     "eps": np.array([0.16, 0.0]),
 }
@@ -66,13 +64,23 @@ def test_riemannian_subgradient_inequality_and_constants(seed):
     if rng.random() < 0.3:  # eigenvectors, where the subgradient vanishes and curvature decides
         U = np.linalg.eigh(problem.quadratic[rng.integers(2)])[1][:, rng.permutation(p)[:n]]
     W = polar_factor(U + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal((p, n)))
-    L, rho, size = problem.lipschitz, problem.weak_convexity, problem.lipschitz + 1e-12
+    L, size = problem.lipschitz, problem.lipschitz + 1e-12
     distance = np.linalg.norm(W - U)
-    below = value(problem, U) + np.sum(problem.subgradient(U) * (W - U)) - (rho + L) / 2 * distance**2
+    below = value(problem, U) + np.sum(problem.subgradient(U) * (W - U)) - problem.curvature / 2 * distance**2
     assert value(problem, W) >= below - ROUNDING * size
     assert abs(value(problem, W) - value(problem, U)) <= L * distance + ROUNDING * size
     assert np.linalg.norm(problem.multipliers(U)[problem.values(U).argmax()] @ U) <= L * (1 + 1e-11)
-    assert rho <= L / np.sqrt(n) * (1 + 1e-11)
+    assert problem.curvature <= 2 * L * (1 + 1e-11)
+    if problem.weak_convexity == 0 and np.isfinite(problem.printed_lipschitz):
+        assert problem.curvature <= (1 + 4 / 27**0.5) * problem.printed_lipschitz * (1 + 1e-11)
+        assert np.linalg.norm(problem.subgradient(U)) <= problem.printed_lipschitz * (1 + 1e-11)
+
+
+def test_a_smaller_curvature_is_violated():
+    problem = ComplementObjective(np.array([np.diag([3.0, 1.0]), np.diag([3.0, 1.0])]), [0.5, 0.5], 1, 0.1, [0, 0])
+    U, W = np.eye(2)[:, :1], polar_factor(np.array([[1.0], [1e-3]]))
+    rise = value(problem, W) - value(problem, U) - np.sum(problem.subgradient(U) * (W - U))
+    assert rise == pytest.approx(-problem.curvature / 2 * np.sum((W - U) ** 2), rel=1e-5)
 
 
 @given(seed=SEEDS)
@@ -88,13 +96,13 @@ def test_polar_factor_is_nonexpansive_towards_the_unit_ball(seed):
     assert subspace_distance(moved, np.linalg.qr(U + xi)[0]) < 1e-10  # QR: the same subspace
 
 
-@pytest.mark.parametrize("reading", ["printed", "exact"])
+@pytest.mark.parametrize("reading", ["printed", "corrected"])
 def test_subgradient_against_finite_differences(reading):
     rng = np.random.default_rng(3)
     for lam in (0.1, 1.0, 4.0):
         base = random_problem(rng, lam)
-        eps = base.eps * (8.0 if reading == "exact" else 1.0)  # also radii above the errors
-        problem = ComplementObjective(base.moments, base.shares, base.k, lam, eps, reading)
+        eps = base.eps * (8.0 if reading == "corrected" else 1.0)  # also radii above the errors
+        problem = ComplementObjective(base.moments, base.shares, base.n_components, lam, eps, reading)
         U = orthonormal(rng.standard_normal((problem.moments.shape[1], problem.columns)))
         xi = rng.standard_normal(U.shape)
         xi -= U @ (U.T @ xi + xi.T @ U) / 2
@@ -145,17 +153,17 @@ def test_descent_is_algorithm_1_and_its_envelope_falls_as_proved():
     for lam in (0.2, 1.0, 2.5):
         problem = random_problem(rng, lam)
         p, L = problem.moments.shape[1], problem.lipschitz
-        V = orthonormal(rng.standard_normal((p, problem.k)))
-        U = np.linalg.qr(V, mode="complete")[0][:, problem.k :]
+        V = orthonormal(rng.standard_normal((p, problem.n_components)))
+        U = np.linalg.qr(V, mode="complete")[0][:, problem.n_components :]
         steps, mu = 60, 1 / (4 * L)
         iterates = problem.descend(U, steps)
         run = solve_rfpca_subgradient(
             problem.moments,
             problem.shares,
-            problem.k,
+            problem.n_components,
             lam,
             problem.eps,
-            robust_value="printed",
+            variant="printed",
             starts=V[None],
             max_iter=steps,
         )
@@ -163,7 +171,7 @@ def test_descent_is_algorithm_1_and_its_envelope_falls_as_proved():
         points = problem.proximal_points(iterates, mu)
         size = 1 / np.sqrt(steps + 1)
         norms = np.linalg.norm(problem.subgradient(iterates), axis=(1, 2))
-        fall = size / 2 * (1 - mu * (problem.weak_convexity + L)) * points.measure**2
+        fall = size / 2 * (1 - mu * problem.curvature) * points.measure**2
         allowed = points.envelope - fall + size**2 * norms**2 / (2 * mu)
         assert np.all(points.envelope[1:] <= allowed[:-1] + 1e-8 * L)
         assert np.all(points.slope <= points.measure * (1 + 1e-6) + 1e-6)
@@ -199,10 +207,12 @@ def test_slacks_would_show_a_wrong_constant(monkeypatch):
     def flatter(self, *args):
         real(self, *args)
         self.weak_convexity *= 0.5
+        self.curvature *= 0.5
 
     monkeypatch.setattr(ComplementObjective, "__init__", flatter)
     table = inequality_slacks(np.random.default_rng(0), 300).set_index("inequality")["smallest slack"]
     assert table["weak convexity, modulus ρ"] < -1e-6
+    assert table["Riemannian subgradient inequality"] < -1e-6
 
 
 def test_more_groups_are_refused():

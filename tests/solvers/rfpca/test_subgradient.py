@@ -8,11 +8,15 @@ from rfpca_cases import KINDS, random_instance
 
 from fairpca.bench.rfpca import algorithm_1_in_u
 from fairpca.linalg import subspace_distance
+from fairpca.solvers.rfpca import (
+    GroupObjective,
+    pca_start,
+    random_starts,
+    reconstruction_errors,
+    solve_rfpca,
+    solve_rfpca_subgradient,
+)
 from fairpca.solvers.rfpca import subgradient as rfpca_subgradient
-from fairpca.solvers.rfpca._boundary import reconstruction_errors
-from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.objective import GroupObjective
-from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
 
 
 def wishart(rng, m, p):
@@ -36,7 +40,7 @@ def test_u_form_and_v_form_visit_complementary_subspaces(p, k, retraction):
             k,
             lam,
             eps,
-            robust_value="printed",
+            variant="printed",
             starts=V0,
             max_iter=60,
             step=1 / np.sqrt(2001),
@@ -48,12 +52,12 @@ def test_u_form_and_v_form_visit_complementary_subspaces(p, k, retraction):
 
 
 @pytest.mark.parametrize("m", [2, 3, 4])
-@pytest.mark.parametrize("form", ["exact", "printed"])
+@pytest.mark.parametrize("form", ["corrected", "printed"])
 @pytest.mark.parametrize("retraction", ["qr", "polar"])
 def test_compiled_and_batched_steps_agree(m, form, retraction, monkeypatch):
     rng = np.random.default_rng(m)
     moments, shares = wishart(rng, m, 9), rng.dirichlet(np.full(m, 4.0))
-    options = {"robust_value": form, "retraction": retraction, "n_starts": 4, "max_iter": 40, "random_state": 1}
+    options = {"variant": form, "retraction": retraction, "n_starts": 4, "max_iter": 40, "random_state": 1}
     args = moments, shares, 3, 0.8, np.full(m, 0.1)
     compiled = solve_rfpca_subgradient(*args, **options)
     monkeypatch.setattr(rfpca_subgradient, "_COMPILED_UP_TO", 0)
@@ -65,14 +69,14 @@ def test_compiled_and_batched_steps_agree(m, form, retraction, monkeypatch):
     assert compiled.extra["start"] == batched.extra["start"]
 
 
-@given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS), form=st.sampled_from(["exact", "printed"]))
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS), form=st.sampled_from(["corrected", "printed"]))
 def test_never_below_the_exact_optimum(seed, kind, form):
     rng = np.random.default_rng(seed)
     moments, shares, lam, eps = random_instance(rng, 6, kind)
     local = solve_rfpca_subgradient(
-        moments, shares, 2, lam, eps, robust_value=form, n_starts=4, max_iter=150, keep="best", random_state=seed
+        moments, shares, 2, lam, eps, variant=form, n_starts=4, max_iter=150, keep="best", random_state=seed
     )
-    exact = solve_rfpca(moments, shares, 2, lam, eps, robust_value=form)
+    exact = solve_rfpca(moments, shares, 2, lam, eps, variant=form)
     scale = max(local.objective, 1e-12 * np.trace(moments.sum(axis=0)))
     assert exact.objective <= local.objective + 1e-8 * scale
 

@@ -1,0 +1,50 @@
+"""The papers' printed numbers and statements, and what became of them here.
+
+Every number that a paper prints is one row of the scoreboard, with a verdict that is computed: ``equal`` to the printed
+digits, ``close`` within a stated tolerance, ``differs`` (with the reason), or ``not yet``. What a paper says in
+words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked; a theorem is ``proved``,
+``refuted``, or ``not refuted`` in a stated number of attempts. Numbers such as times, of which nobody claims that they
+repeat, are ``not judged``.
+"""
+
+from __future__ import annotations
+
+from fairpca.published.board import VERDICTS, counts, scoreboard, unanswered, undeclared
+from fairpca.published.comparison import compare
+from fairpca.published.declarations import (
+    Answer,
+    Exhibit,
+    Paper,
+    StandIn,
+    Tolerance,
+    exhibits,
+    load,
+    load_claims,
+    load_errata,
+    load_reasons,
+    load_tolerances,
+    paper,
+    papers,
+)
+
+__all__ = [
+    "VERDICTS",
+    "Answer",
+    "Exhibit",
+    "Paper",
+    "StandIn",
+    "Tolerance",
+    "compare",
+    "counts",
+    "exhibits",
+    "load",
+    "load_claims",
+    "load_errata",
+    "load_reasons",
+    "load_tolerances",
+    "paper",
+    "papers",
+    "scoreboard",
+    "unanswered",
+    "undeclared",
+]

@@ -1,0 +1,144 @@
+"""A made-up paper that touches its own folders, ``_toc.yml`` and the bibliography: what a stranger would add."""
+
+import json
+from pathlib import Path
+
+NAME = "toy2030"
+
+EXPERIMENTS = '''\
+"""Experiments of Toy et al. (2030)."""
+
+from fairpca import published
+from fairpca.experiments import load_results
+from fairpca.experiments.engine.runner import Cell, register, tidy
+from fairpca.experiments.engine.verdicts import judge, register_claims
+
+
+def cells(profile):
+    splits = range(4) if profile == "paper" else range(2)
+    return [Cell(dataset="coins", split=split, method="pca", d=2) for split in splits]
+
+
+def run_cell(*, dataset, split, method, d):
+    return {"pct_var": 10.0 * d + (0.1 if split % 2 else -0.1)}
+
+
+def tabulate(frame):
+    return tidy(frame, ["pct_var"])
+
+
+register("toy2030/coins", cells=cells, run_cell=run_cell, tabulate=tabulate, title="Table 1")
+
+
+def run_claims(*, method):
+    stated = float(published.load_claims("toy2030").set_index("id")["value"]["most"])
+    ours = float(load_results("toy2030/coins").table["mean"][0])
+    return [judge("most", f"{ours:.1f}", ours > stated, reason="It is less.").findings() | {"id": "most"}]
+
+
+register_claims("toy2030/claims", run_claims, "Verdicts")
+'''
+
+CHAPTER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Coins
+
+This chapter reproduces **Table 1** of {cite:t}`toy2030`.
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile = "smoke"
+seed = 0
+```
+
+```{code-cell} ipython3
+from fairpca.experiments import load_results, recompute
+
+recompute("toy2030/coins")
+load_results("toy2030/coins").table
+```
+"""
+
+DECLARATION = {
+    "short": "Toy et al.",
+    "title": "Coins",
+    "venue": "Nowhere 2030",
+    "cite": "toy2030",
+    "order": 9,
+    "shares": "the coins",
+    "exhibits": {
+        "table1": {
+            "title": "Table 1",
+            "chapters": ["toy2030/coins"],
+            "about": "coins",
+            "answered_by": [{"result": "toy2030/coins"}],
+        },
+        "fig1": {"title": "Figure 1", "chapters": ["toy2030/coins"]},
+    },
+    "open": [{"exhibit": "table1", "dataset": "notes", "reason": "Nobody has the notes."}],
+}
+# The first number is met, the second lies within the tolerance, the third nobody can answer.
+TABLE = """\
+dataset,method,d,metric,protocol,mean,sd,decimals,text
+coins,pca,2,pct_var,printed,20.00,0.11,2,
+notes,pca,2,pct_var,printed,7.00,,2,
+"""
+FILES = {
+    "table1.csv": TABLE,
+    "tolerances.csv": (
+        "exhibit,dataset,method,metric,statistic,absolute,relative,why,derived_from\n"
+        "table1,*,*,*,sd,0.01,0,small change,\n"
+    ),
+    "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
+    "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",
+    "errata.csv": "id,kind,where,printed,found,evidence\nhead,print,Figure 1,Heads.,Tails.,Look at the coin\n",
+}
+BIBLIOGRAPHY = """
+@inproceedings{toy2030,
+  author = {Toy, Tim and Toy, Tom},
+  title = {Coins},
+  booktitle = {Nowhere},
+  year = {2030},
+}
+"""
+PART = f"""\
+  - caption: Coins (Toy et al. 2030)
+    numbered: true
+    chapters:
+      - file: chapters/{NAME}/coins
+"""
+
+
+def write(root: Path, paper: str = NAME) -> Path:
+    """Write the paper's own folders below `root`; returns the folder of its published numbers."""
+    files = {f"data/published/{NAME}/{name}": text for name, text in FILES.items()} | {
+        f"data/published/{NAME}/paper.json": json.dumps(DECLARATION),
+        f"fairpca/experiments/{NAME}/__init__.py": EXPERIMENTS,
+        f"chapters/{NAME}/coins.md": CHAPTER,
+    }
+    for name, text in files.items():
+        path = root / name.replace(NAME, paper)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace(NAME, paper), encoding="utf8")
+    return root / "data" / "published" / paper
+
+
+def add_to(checkout: Path, paper: str) -> None:
+    """Add the paper to a checkout: its folders, its part of the book, its entry in the bibliography."""
+    write(checkout, paper)
+    toc = checkout / "_toc.yml"
+    before, beyond, after = toc.read_text(encoding="utf8").partition("  - caption: Beyond the papers")
+    toc.write_text(before + PART.replace(NAME, paper) + beyond + after, encoding="utf8")
+    with open(checkout / "references.bib", "a", encoding="utf8") as file:
+        file.write(BIBLIOGRAPHY.replace(NAME, paper))

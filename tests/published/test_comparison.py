@@ -1,0 +1,142 @@
+"""The comparison of our numbers with printed ones, and the verdict on each."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairpca.published import Tolerance, compare
+
+TOLERANCE = (
+    Tolerance("t", "*", "*", "var", "mean", 0.05, 0.0, "test"),
+    Tolerance("*", "b", "*", "*", "*", 0, 0.1, ""),
+)
+
+
+def printed(**columns):
+    base = {"dataset": ["a"], "d": [2], "metric": ["var"], "protocol": ["printed"], "mean": [1.23], "decimals": [2]}
+    return pd.DataFrame({**base, **columns})
+
+
+def ours(value, **columns):
+    base = {"dataset": ["a"], "d": [2], "metric": ["var"], "protocol": ["printed"], "mean": [value], "n": [10]}
+    return pd.DataFrame({**base, **columns})
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (1.23, "equal"),
+        (1.2349, "equal"),
+        (1.235, "equal"),
+        (1.2351, "close"),
+        (1.28, "close"),
+        (1.2801, "differs"),
+        (1.1799, "differs"),
+        (np.nan, "not yet"),
+    ],
+)
+def test_verdicts(value, verdict):
+    row = compare(ours(value), printed(), TOLERANCE, exhibit="x/t").iloc[0]
+    assert row["verdict"] == verdict
+    if verdict != "not yet":
+        assert row["difference"] == pytest.approx(value - 1.23) and row["tolerance"] == 0.05
+
+
+@given(st.integers(-10_000, 10_000), st.integers(0, 4), st.floats(-0.4999, 0.4999))
+def test_equal_means_equal_after_rounding(digits, decimals, fraction):
+    number = digits / 10**decimals
+    value = (digits + fraction) / 10**decimals
+    row = compare(ours(value), printed(mean=[number], decimals=[decimals]), ()).iloc[0]
+    assert row["verdict"] == "equal" and round(value, decimals) == round(number, decimals)
+    far = compare(ours((digits + 0.51) / 10**decimals), printed(mean=[number], decimals=[decimals]), ()).iloc[0]
+    assert far["verdict"] == "differs"
+
+
+def test_nothing_is_left_out():
+    table = pd.concat([printed(), printed(dataset=["b"]), printed(d=[3])], ignore_index=True).assign(sd=[0.1, 0.2, 0.3])
+    judged = compare(ours(1.23, sd=[0.1]), table, ())
+    assert len(judged) == 6
+    assert judged["verdict"].value_counts().to_dict() == {"equal": 2, "not yet": 4}
+    assert (compare(None, table, ())["verdict"] == "not yet").all()
+
+
+def test_tolerance_may_be_relative_and_first_match_counts():
+    table = printed(dataset=["b"], mean=[100.0])
+    assert compare(ours(109.0, dataset=["b"]), table, TOLERANCE, exhibit="x/u").iloc[0]["verdict"] == "close"
+    assert compare(ours(109.0, dataset=["b"]), table, TOLERANCE, exhibit="x/t").iloc[0]["verdict"] == "differs"
+
+
+def test_protocols_are_not_mixed():
+    assert compare(ours(1.23, protocol=["stated"]), printed(), ()).iloc[0]["verdict"] == "not yet"
+
+
+def test_words_instead_of_a_number():
+    table = printed(mean=[np.nan], text=["fail to converge"])
+    assert compare(None, table, ()).iloc[0]["verdict"] == "not yet"
+    assert compare(ours(np.nan), table, ()).iloc[0]["verdict"] == "equal"
+    assert compare(ours(3.0), table, ()).iloc[0]["verdict"] == "differs"
+
+
+def test_value_and_mean_meet():
+    table = printed().rename(columns={"mean": "value"})
+    assert compare(ours(1.23), table, ()).iloc[0]["verdict"] == "equal"
+    assert compare(ours(1.23).rename(columns={"mean": "value"}), printed(), ()).iloc[0]["verdict"] == "equal"
+
+
+def test_settings_may_be_empty_or_missing():
+    table = printed(setting=[""])
+    assert compare(ours(1.23, setting=[np.nan]), table, ()).iloc[0]["verdict"] == "equal"
+
+
+def test_reasons_are_found_by_pattern():
+    reasons = pd.DataFrame(
+        [["t", "b*", "*", "*", "*", "*", "*", "wrong"], ["*", "a", "*", "*", "2", "var", "mean", "right"]],
+        columns=["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"],
+    )
+    assert compare(ours(9.0), printed(), (), exhibit="x/t", reasons=reasons).iloc[0]["reason"] == "right"
+    assert compare(ours(1.23), printed(), (), exhibit="x/t", reasons=reasons).iloc[0]["reason"] == ""
+
+
+def test_errors_of_compare():
+    with pytest.raises(ValueError, match="no column 'dataset'"):
+        compare(ours(1.0).drop(columns="dataset"), printed(), ())
+    with pytest.raises(ValueError, match="a number twice"):
+        compare(pd.concat([ours(1.0), ours(2.0)]), printed(), ())
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("absolute", "relative", "far", "verdict"),
+    [
+        (0.0, 0.1, 9.9, "close"),
+        (0.0, 0.1, 10.1, "differs"),
+        (2.0, 0.1, 11.9, "close"),
+        (2.0, 0.1, 12.1, "differs"),
+        (0.0, 0.0, 0.6, "differs"),
+    ],
+)
+def test_size_of_a_tolerance_whatever_the_sign(sign, absolute, relative, far, verdict):
+    tolerance = [Tolerance("*", "*", "*", "*", "*", absolute, relative, "test")]
+    for side in (1.0, -1.0):
+        row = compare(ours(sign * 100.0 + side * far), printed(mean=[sign * 100.0], decimals=[0]), tolerance).iloc[0]
+        assert row["verdict"] == verdict
+        assert row["tolerance"] == pytest.approx(absolute + relative * 100.0)
+
+
+def test_room_for_the_binary_form_grows_with_large_numbers_of_either_sign():
+    for sign in (1.0, -1.0):
+        table = printed(mean=[sign * 123456.78])
+        assert compare(ours(sign * 123456.785), table, ()).iloc[0]["verdict"] == "equal"
+        assert compare(ours(sign * 123456.78501), table, ()).iloc[0]["verdict"] == "differs"
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_reason_may_say_how_far_in_units_of_the_spread(side):
+    reasons = pd.DataFrame(
+        [["*", "*", "*", "*", "*", "*", "*", "{away:.1f} of {spread:.2f}"]],
+        columns=["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"],
+    )
+    judged = compare(ours(1.23 + side * 0.05, sd=[0.1]), printed(), (), reasons=reasons).iloc[0]
+    assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10")

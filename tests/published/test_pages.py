@@ -1,0 +1,80 @@
+"""What the book and the README show of papers."""
+
+import re
+
+import pandas as pd
+import pytest
+import readme
+import toy_paper
+from notebooks import ROOT
+
+from fairpca import published
+from fairpca.published import Exhibit
+from fairpca.published.pages import counts_line, details, errata_list, exhibit_titles, gaps
+
+
+def test_scoreboard_page_shows_every_row(tmp_path):
+    board = published.scoreboard(tmp_path)
+    page = details(board)
+    assert page.count("<tr>") == len(board) + page.count("<table")
+    assert page.count("<details ") == len(board.groupby(["exhibit", "kind"]))
+    assert counts_line(board) == f"… {len(board)} not yet"
+    assert "<script" not in details(board.head(3).assign(reason="<script>"))
+
+
+def test_gaps_are_loud_and_say_why():
+    board = pd.DataFrame(
+        {
+            "paper": "p",
+            "exhibit": ["table1", "table1", "fig1", "fig2"],
+            "kind": ["number", "number", "claim", "claim"],
+            "verdict": ["not yet", "not yet", "not yet", "holds"],
+            "reason": ["", "", "Nobody knows.", ""],
+        }
+    )
+    assert gaps(board).splitlines() == [
+        "**3 published rows have no answer yet:**",
+        "",
+        "* p, table1: 2 of kind number (no result, and no reason declared)",
+        "* p, fig1: 1 of kind claim (Nobody knows.)",
+    ]
+    assert gaps(board.tail(1)) == "Every published number and every claim has an answer."
+
+
+@pytest.mark.parametrize("paper", published.papers(), ids=lambda paper: paper.name)
+def test_every_erratum_stands_in_one_list(paper):
+    errata = published.load_errata(paper.name)
+    lists = [errata_list(paper, kind) for kind in ("print", "code", "note")]
+    for row in errata.to_dict("records"):
+        entry = f"**{row['where']}.** *Printed:* {row['printed']}\n\n* *Found:* {row['found']}\n"
+        assert sum(entry in text for text in lists) == 1
+    assert sum(text.count("*Evidence:*") for text in lists) == len(errata)
+
+
+@pytest.mark.parametrize(
+    ("titles", "line"),
+    [
+        (["Figure 1"], "Figure 1"),
+        (["Figure 8", "Figure 9", "Figure 10", "Figure 12"], "Figures 8–10, 12"),
+        (["Table 1", "running times", "Figure 3", "Figure 2"], "running times, Table 1, Figures 2–3"),
+    ],
+)
+def test_titles_in_one_line(titles, line):
+    assert exhibit_titles([Exhibit(title, title) for title in titles]) == line
+
+
+def test_readme_has_the_tables_of_today():
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    assert readme.with_tables(text) == text, "run: python scripts/readme.py"
+    for paper in published.papers():
+        assert paper.kind == "study" or f"| {paper.short}, *{paper.title}*, {paper.venue} | {paper.shares} |" in text
+
+
+def test_readme_shows_an_added_paper(tmp_path, monkeypatch):
+    toy_paper.write(tmp_path)
+    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
+    text = readme.with_tables((ROOT / "README.md").read_text(encoding="utf8"))
+    assert "| Toy et al., *Coins*, Nowhere 2030 | the coins |" in text
+    assert "| Toy et al., Table 1, Figure 1 | `chapters/toy2030/coins.md` |" in text
+    with pytest.raises(ValueError, match="one part between <!-- papers --> and <!-- end -->; it has 0"):
+        readme.with_tables(re.sub("<!-- papers -->", "", text))

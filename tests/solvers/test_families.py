@@ -1,0 +1,41 @@
+"""What is public in the families of solvers, and that importing it stays cheap."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import fairpca.solvers
+
+FAMILIES = ["minmax", "rfpca", "spectral"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_familys_public_names_are_those_of_its_public_modules(family):
+    package = importlib.import_module(f"fairpca.solvers.{family}")
+    names = set()
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.name.startswith("_"):
+            names |= set(importlib.import_module(f"{package.__name__}.{info.name}").__all__)
+    assert names <= set(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert list(package.__all__) == sorted(package.__all__)
+
+
+def test_one_place_has_every_solver_and_the_result():
+    for name in fairpca.solvers.__all__:
+        thing = getattr(fairpca.solvers, name)
+        assert thing.__name__ == name and thing.__module__.startswith("fairpca.solvers")
+    with pytest.raises(AttributeError, match="has no attribute 'solve_everything'"):
+        fairpca.solvers.solve_everything  # noqa: B018
+    assert "solve_rfpca" in dir(fairpca.solvers)
+
+
+@pytest.mark.parametrize(
+    "statement", ["import fairpca.solvers", "import fairpca.solvers.minmax, fairpca.solvers.rfpca"]
+)
+def test_importing_solvers_loads_neither_cvxpy_nor_numba(statement):
+    code = f"import sys\n{statement}\nassert not {{'cvxpy', 'numba', 'matplotlib'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

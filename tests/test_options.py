@@ -1,0 +1,72 @@
+"""Words that a parameter may take: declared once, shown in the docstring, checked from the declaration."""
+
+import inspect
+import re
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Literal
+
+import pytest
+from sklearn.base import clone
+
+import fairpca
+from fairpca._options import Options, choices
+
+ESTIMATORS = [
+    getattr(fairpca, name) for name in fairpca.__all__ if hasattr(getattr(fairpca, name), "fit") and name[0:4] != "Base"
+]
+DECLARING = [*ESTIMATORS, *{kind._options_class for kind in ESTIMATORS} - {Options}]
+
+
+def documented(kind):
+    """Words in braces after each name of the parameters' (an options class: the attributes') section."""
+    heading = "Attributes" if issubclass(kind, Options) else "Parameters"
+    section = inspect.getdoc(kind).split(f"{heading}\n{'-' * len(heading)}\n")[1]
+    section = re.split(r"\n\w+\n-{3,}\n", section)[0]
+    found = {}
+    for name, described in re.findall(r"^(\w+) : (.*)$", section, flags=re.M):
+        braces = re.search(r"\{(.*?)\}", described)
+        if braces:
+            found[name] = tuple(re.findall(r'"([^"]*)"', braces[1]))
+    return found
+
+
+@pytest.mark.parametrize("kind", DECLARING, ids=lambda kind: kind.__name__)
+def test_docstrings_list_the_words_of_the_annotations(kind):
+    assert documented(kind) == {name: words for name, (words, _) in choices(kind).items()}
+
+
+@pytest.mark.parametrize("kind", DECLARING, ids=lambda kind: kind.__name__)
+def test_docstrings_describe_every_parameter(kind):
+    names = [name for name in inspect.signature(kind).parameters if name != "self"]
+    heading = "Attributes" if issubclass(kind, Options) else "Parameters"
+    section = inspect.getdoc(kind).split(f"{heading}\n{'-' * len(heading)}\n")[1]
+    described = re.findall(r"^(\w+) : ", re.split(r"\n\w+\n-{3,}\n", section)[0], flags=re.M)
+    assert described == names
+
+
+@dataclass(frozen=True)
+class Switches(Options):
+    mode: Literal["fast", "slow"] = "fast"
+    size: Literal["auto"] | float | None = "auto"
+
+
+def test_options_come_from_a_mapping_an_object_or_nothing():
+    assert Switches.of(None) == Switches()
+    assert Switches.of({"mode": "slow", "size": 2.0}) == Switches("slow", 2.0)
+    assert Switches.of(Switches(size=None)).size is None
+    with pytest.raises(ValueError, match="mode='medium' is not known; choose one of 'fast', 'slow'"):
+        Switches.of({"mode": "medium"})
+    with pytest.raises(ValueError, match="size='large' is not known; choose one of 'auto'"):
+        Switches(size="large")
+    with pytest.raises(ValueError, match="options has no 'speed'; Switches knows mode, size"):
+        Switches.of({"speed": 1})
+    with pytest.raises(TypeError, match="give a mapping with some of the names mode, size"):
+        Switches.of("fast")
+    with pytest.raises(FrozenInstanceError):
+        Switches().mode = "slow"
+
+
+def test_clones_keep_options():
+    for kind, given in ((fairpca.MinMaxFairPCA, {"rounding": "none"}), (fairpca.RFPCA, {"keep": "best"})):
+        assert clone(kind(options=given))._options == kind(options=given)._options
+        assert clone(kind(options=kind._options_class(**given)))._options == kind(options=given)._options
