@@ -76,6 +76,8 @@ def check_number(
         word = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {word}; got {value!r} of type {type(value).__name__}.")
     number = float(value)  # type: ignore[arg-type]
+    if np.isnan(number):
+        raise ValueError(f"{name}={value!r} is not a number (NaN); give one.")
     below = number <= low if low_open else number < low
     above = number >= high if high_open else number > high
     if not np.isfinite(number) or below or above:

@@ -185,6 +185,7 @@ def test_wrong_path_calls(rows):
         ({"variant": "mine"}, ValueError, "'printed', 'samadi2018_code', 'vu2022_code'"),
         ({"options": {"eta": -1.0}}, ValueError, "eta=-1.0 is out of range"),
         ({"options": {"spin": 1}}, ValueError, "options has no 'spin'; MinMaxOptions knows rounding, eta"),
+        ({"tol": float("nan")}, ValueError, r"tol=nan is not a number \(NaN\)"),
         ({"tol": "small"}, TypeError, "tol must be a number"),
         ({"max_iter": 2.5}, TypeError, "max_iter must be an integer"),
         ({"n_components": 0}, ValueError, "between 1 and 6"),

@@ -152,6 +152,20 @@ def test_where_the_protocol_is_unpublished_another_stands_in(toy):
     assert rows(scoreboard())["table1", "coins", "mean"][0] == "differs", "the printed protocol goes first"
 
 
+def test_what_the_paper_declares_as_not_judged_has_no_verdict(toy):
+    declaration = json.loads(json.dumps(toy_paper.DECLARATION))
+    declaration["exhibits"]["table1"]["not_judged"] = {"pct_var": "Another mint."}
+    (toy / "paper.json").write_text(json.dumps(declaration))
+    # Neither agreement nor difference counts; what has no answer is still missing.
+    answer(toy, "coins", HEAD + "coins,pca,2,pct_var,printed,20.0,99,2\n")
+    judged = rows(scoreboard())
+    assert judged["table1", "coins", "mean"] == judged["table1", "coins", "sd"] == ("not judged", "Another mint.")
+    assert judged["table1", "notes", "mean"][0] == "not yet"
+    declaration["exhibits"]["table1"]["not_judged"] = {"seconds": "Another clock."}
+    (toy / "paper.json").write_text(json.dumps(declaration))
+    assert rows(scoreboard())["table1", "coins", "sd"][0] == "differs"
+
+
 def test_claims_are_judged_by_results_of_that_name(toy):
     answer(toy, "claims_coins", "id,ours,verdict,reason\nmost,20.0,fails,less\n")
     own = scoreboard().query("paper == @toy_paper.NAME and kind == 'claim'").iloc[0]

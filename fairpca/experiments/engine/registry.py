@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +24,6 @@ Profile = Literal["smoke", "paper"]
 PROFILES: tuple[Profile, ...] = ("smoke", "paper")
 Records = Mapping[str, Any] | list[dict[str, Any]]
 Function = Callable[..., Records]
-
-_EXPERIMENTS = __name__.rpartition(".engine.")[0]
 
 
 class Cell(Mapping[str, Any]):
@@ -207,17 +206,20 @@ def register(
     return experiment
 
 
+def _package() -> ModuleType:
+    # By name, on use: that package imports this module first.
+    return importlib.import_module("fairpca.experiments")
+
+
 def _papers() -> list[str]:
-    # By name: the package gives away what stands here, so it cannot be imported at the top.
-    places = importlib.import_module(_EXPERIMENTS).__path__
-    return sorted(module.name for module in pkgutil.iter_modules(places) if module.ispkg)
+    return sorted(module.name for module in pkgutil.iter_modules(_package().__path__) if module.ispkg)
 
 
 def get(name: str) -> Experiment:
     """Return the experiment of that name; an unknown one is an error that lists what there is."""
     paper = name.partition("/")[0]
     if name not in _REGISTRY and paper in _papers():
-        importlib.import_module(f"{_EXPERIMENTS}.{paper}")
+        importlib.import_module(f"fairpca.experiments.{paper}")
     if name not in _REGISTRY:
         raise ValueError(f"Unknown experiment {name!r}; known are {', '.join(names()) or 'none'}.")
     return _REGISTRY[name]
@@ -226,7 +228,7 @@ def get(name: str) -> Experiment:
 def names() -> list[str]:
     """Names of all experiments."""
     for paper in _papers():
-        importlib.import_module(f"{_EXPERIMENTS}.{paper}")
+        importlib.import_module(f"fairpca.experiments.{paper}")
     return sorted(_REGISTRY)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca import FPCA, PCA, GroupMoments, published
-from fairpca.datasets import load
+from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.lee2022._protocol import (
     FPCA_METHODS,
@@ -63,9 +63,8 @@ def parts(p: int, split: int, protocol: Protocol) -> tuple[Part, Part]:
         2, 240
     )
     rows, others = order[:, :168].ravel(), order[:, 168:].ravel()
-    mean, scale = X[rows].mean(axis=0), X[rows].std(axis=0)
-    X = (X - mean) / scale
-    return (X[rows], groups[rows]), (X[others], groups[others])
+    learnt, held_out = standardise(X[rows], X[others])
+    return (learnt, groups[rows]), (held_out, groups[others])
 
 
 def run_split(
@@ -205,7 +204,7 @@ def as_drawn(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
 def run_scaling(*, dataset: str, p: int, method: str, setting: str, d: int) -> dict[str, Any]:
     """Measure the processor time of one fit, on one draw of the stated data."""
     X, groups = lee_synthetic2(p, protocol="stated", random_state=p)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = standardise(X)[0]
     extra: dict[str, float] = {}
     if method == "fpca_cvxpy":
         from fairpca.solvers.fpca import solve_fpca_cvxpy
@@ -252,6 +251,7 @@ register(
     run_cell=run_split,
     tabulate=_tabulate,
     title="Figures 2 and 3: synthetic data 2, as the program did it and as the text states it",
+    inputs=("published/lee2022/fig2_fig3_stored",),
 )
 register(
     "lee2022/scaling",

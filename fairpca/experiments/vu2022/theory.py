@@ -84,6 +84,7 @@ def inequality_slacks(rng: np.random.Generator, trials: int) -> pd.DataFrame:
     for _ in range(trials):
         problem = adversarial_problem(rng)
         L, rho, shape = problem.lipschitz, problem.weak_convexity, (problem.moments.shape[1], problem.columns)
+        kappa, printed = problem.curvature, problem.printed_lipschitz
         if L < 1e-9:
             continue
 
@@ -105,16 +106,19 @@ def inequality_slacks(rng: np.random.Generator, trials: int) -> pd.DataFrame:
             U = np.linalg.eigh(problem.quadratic[rng.integers(2)])[1][:, rng.permutation(shape[0])[: shape[1]]]
         W = polar_factor(U + 10.0 ** rng.uniform(-3, 1) * B / np.linalg.norm(B))
         slope, near = problem.subgradient(U), float(np.linalg.norm(W - U))
-        below = value(U) + float(np.sum(slope * (W - U))) - (rho + L) / 2 * near**2
+        below = value(U) + float(np.sum(slope * (W - U))) - kappa / 2 * near**2
         moved = polar_factor(U - slope / L)
         results = {
             "weak convexity, modulus ρ": ambient / size,
-            "modulus: ρ ≤ L/√n": (L / np.sqrt(shape[1]) - rho) / L,
+            "curvature: κ ≤ 2L": 2 - kappa / L,
             "norm of the subgradient ≤ L": 1 - float(np.linalg.norm(slope)) / L,
             "Lipschitz constant L": (L * near - abs(value(W) - value(U))) / L,
             "Riemannian subgradient inequality": (value(W) - below) / L,
             "polar step towards W": float(np.linalg.norm(U - slope / L - W) - np.linalg.norm(moved - W)),
         }
+        if rho == 0 and np.isfinite(printed):
+            results["C ⪰ 0: κ ≤ 2 · printed L"] = 2 - kappa / printed
+            results["C ⪰ 0: norm ≤ printed L"] = 1 - float(np.linalg.norm(slope)) / printed
         for name, slack in results.items():
             slacks.setdefault(name, []).append(slack)
     counts, worst = [len(found) for found in slacks.values()], [min(found) for found in slacks.values()]

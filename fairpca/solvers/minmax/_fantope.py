@@ -111,7 +111,7 @@ def solve_fantope_minmax(
     d : int
         Trace.
     tol : float
-        Gap at which to stop, relative to the largest spectral norm of the S_g times d.
+        Gap at which to stop, relative to half the largest spread of a matrix's eigenvalues times d.
     start : ndarray of shape (m,), optional
         Weights to begin with; they are moved off the boundary.
     max_iter : int
@@ -123,13 +123,18 @@ def solve_fantope_minmax(
         Primal point and dual weights, of lowest rank, whose values are exact, and the Newton steps taken.
     """
     m = len(S)
-    scale = float(max(np.abs(np.linalg.eigvalsh(S)).max(), np.finfo(float).tiny))
-    S, a = S / scale, a / scale
+    # A multiple of the identity only shifts the losses. Without it nearly isotropic matrices are like any others.
+    ends = np.linalg.eigvalsh(S)[:, [0, -1]]
+    size = float(np.abs(ends).max())
+    centre = ends.mean(axis=1)
+    scale = max(float(np.ptp(ends, axis=1).max()) / 2, 1e-14 * size) or 1.0
+    S = (S - centre[:, None, None] * np.eye(S.shape[1])) / scale
+    a = (a - centre * d) / scale
     path = _Path(S, a, d)
     weights = np.full(m, 1.0 / m) if start is None else 0.9 * start / start.sum() + 0.1 / m
     mu = 1.0 if start is None else 1e-2
     best: FacePoint | None = None
-    wanted = tol * d
+    wanted = max(tol * d, 1e-15 * size / scale)  # the second is rounding of what was given
     n_iter = 0
     while True:
         for _ in range(50):
@@ -151,7 +156,8 @@ def solve_fantope_minmax(
             break
         mu *= 0.1
     x = best
-    return replace(x, spectrum=x.spectrum * scale, losses=x.losses * scale, lower_bound=x.lower_bound * scale), n_iter
+    spectrum = x.spectrum * scale + float(x.weights @ centre)
+    return replace(x, spectrum=spectrum, losses=x.losses * scale, lower_bound=x.lower_bound * scale), n_iter
 
 
 def _candidates(
@@ -160,8 +166,11 @@ def _candidates(
     """Read the structure off a point of the central path with several thresholds, and polish each reading."""
     guess = (U * p) @ U.T
     seen = set()
-    for threshold in (1e-2, 1e-3, 1e-4, 1e-1, 1e-5):
-        n_ones, r = int(np.sum(p > 1 - threshold)), int(np.sum((p >= threshold) & (p <= 1 - threshold)))
+    readings = [
+        (int(np.sum(p > 1 - threshold)), int(np.sum((p >= threshold) & (p <= 1 - threshold))))
+        for threshold in (1e-2, 1e-3, 1e-4, 1e-1, 1e-5)
+    ]
+    for n_ones, r in [*readings, (d, 0)]:
         if (n_ones, r) in seen or n_ones > d or n_ones + r < d:
             continue
         seen.add((n_ones, r))

@@ -44,7 +44,6 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     own = [pencil.top_sum(unit, d) for unit in units]
     best = np.array([total for total, _ in own])
     references = pencil.traces if objective == "error" else best
-    own_error = 0.0 if objective == "error" else max(error for _, error in own)
     weights: np.ndarray | None = None
     uppers: list[float] = []
     duals: list[float] = []
@@ -60,9 +59,11 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         grew = pencil.refine([weights], min(stop, p))
         total, error = pencil.top_sum(weights, d, stop)
         duals.append(float(weights @ references) - total)
-        bound = max(bound, duals[-1] - error - own_error)
+        bound = max(bound, duals[-1] - error)
         if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * abs(uppers[-1]):
             break
+    if not pencil.is_dense:  # what was estimated until here is proved; own optima from the basis are too small at most
+        bound = float(weights @ references) - pencil.top_sum_bound(weights, d)
     extra_dimensions = kept.shape[1] - d
     assert extra_dimensions <= rank_bound(m), f"rank reduction left {extra_dimensions} extra dimensions for {m} groups"
     value = uppers[-1]
@@ -85,7 +86,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         certified_status(value, bound, tol, 1e-14 * float(pencil.traces.max())),
         value,
         bound=bound,
-        certificate="proof" if pencil.is_dense else "estimate",
+        certificate="proof",
         basis=basis_kind(fractions),
         n_iter=pencil.n_small - small_before,
         seconds=perf_counter() - started,

@@ -89,7 +89,8 @@ def polish(S: np.ndarray, a: np.ndarray, d: int, point: FacePoint, *, tol: float
     for _ in range(max_iter):
         if best.gap <= tol:
             break
-        step = _newton_step(S, x)
+        # Without a tie all is a smooth problem in the weights; which groups are tight then need not be guessed.
+        step = (_simplex_step(S, x), None) if x.fractional.shape[1] == 0 else _newton_step(S, x)
         if step is None:
             break
         weights, guess = step
@@ -99,9 +100,45 @@ def polish(S: np.ndarray, a: np.ndarray, d: int, point: FacePoint, *, tol: float
     return best
 
 
+def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
+    """Maximise the dual's quadratic model over the simplex, at a point whose top space is unique, by active sets."""
+    n1 = x.ones.shape[1]
+    scale = float(np.abs(x.spectrum).max()) or 1.0
+    gaps = np.maximum(x.spectrum[:n1, None] - x.spectrum[None, n1:], 1e-14 * scale)
+    B = x.ones.T @ S @ x.zeros
+    m = len(S)
+    K = (B * (2.0 / gaps)).reshape(m, -1) @ B.reshape(m, -1).T
+    # A proximal term, far below what the losses differ by: where the dual is linear the model needs a curvature.
+    K[np.diag_indices(m)] += max(1e-6 * float(np.ptp(x.losses)), 1e-12 * float(np.trace(K)), 1e-18 * scale)
+    gradient = x.losses - x.losses.max() + K @ x.weights
+    free = np.ones(m, dtype=bool)
+    weights = x.weights
+    for _ in range(4 * m):
+        n = int(free.sum())
+        A = np.zeros((n + 1, n + 1))
+        A[:n, :n], A[:n, n], A[n, :n] = K[np.ix_(free, free)], 1.0, 1.0
+        size = max(float(np.abs(A[:n, :n]).max()), np.finfo(float).tiny)
+        A[:n, :n] /= size  # balanced: the curvature may be tiny beside the ones
+        solved = np.linalg.lstsq(A, np.append(gradient[free] / size, 1.0), rcond=1e-14)[0]
+        trial = np.zeros(m)
+        trial[free] = solved[:n]
+        if n > 1 and trial.min() < 0:
+            free[int(np.argmin(trial))] = False
+            continue
+        if trial.max() <= 0:
+            break
+        weights = np.maximum(trial, 0.0) / np.maximum(trial, 0.0).sum()
+        slope = gradient - K @ weights - size * solved[n]
+        slope[free] = 0.0
+        if slope.max() <= 1e-15 * scale:
+            break
+        free[int(np.argmax(slope))] = True
+    return weights
+
+
 def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None] | None:
     slack = x.losses.max() - x.losses
-    scale = max(np.abs(x.spectrum).max(), np.finfo(float).tiny)
+    scale = float(np.abs(x.spectrum).max()) or 1.0
     tight = np.flatnonzero((x.weights * scale > slack) | (slack == 0))
     m, n1, r = len(tight), x.ones.shape[1], x.fractional.shape[1]
     F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
@@ -162,7 +199,7 @@ def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: floa
     groups, hence at most :func:`rank_bound` extra dimensions.
     """
     ones, UF, zeros = x.ones, x.fractional, x.zeros
-    scale = max(np.abs(x.spectrum).max(), np.finfo(float).tiny)
+    scale = float(np.abs(x.spectrum).max()) or 1.0
     F, R = np.linalg.eigh(x.block) if UF.shape[1] else (np.zeros(0), np.zeros((0, 0)))
     UF = UF @ R
     losses = x.losses.copy()

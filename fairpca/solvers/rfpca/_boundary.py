@@ -21,6 +21,7 @@ TIE_TOLERANCE = 1e-13  # relative difference below which two eigenvalues count a
 SAME_TIE = 1e-12  # two ties at weights closer than this are one
 _COARSE = 1e-2  # residual that is enough to begin with
 _SCOUTS = 8  # rough searches before the search in earnest
+_ROUNDING = 4 * float(np.finfo(float).eps)  # of a support value, relative to the traces
 RESIDUAL_BELOW = 1e-6  # share of the trace below which s_b is computed from residuals
 
 
@@ -293,7 +294,9 @@ class PencilBoundary(Boundary):
                 top = self.basis.top_sum_bound(t, self.d, *self._pairs[t], tight=t not in self._rough)
                 self._least[t] = t * self.traces[0] + (1 - t) * self.traces[1] - top
             ends = (support.left, support.right)
-            result[i] = max(t * point.s0 + (1 - t) * point.s1 for point in ends) - self._least[t]
+            # Errors and support values are differences from the traces: near zero their rounding counts.
+            rounding = _ROUNDING * (abs(t) * self.traces[0] + abs(1 - t) * self.traces[1])
+            result[i] = max(t * point.s0 + (1 - t) * point.s1 for point in ends) - self._least[t] + rounding
         return np.maximum(result, 0.0)
 
 

@@ -114,6 +114,9 @@ def lower_bound(boundary: Boundary, objective: TwoGroupObjective) -> float:
     reach = [max(s.t * e.s0 + (1 - s.t) * e.s1 for e in (s.left, s.right)) for s in supports]
     tangents = [Line(s.t, value - float(miss)) for s, value, miss in zip(supports, reach, deficits, strict=True)]
     floor = (_least(tangents, 1.0), _least(tangents, 0.0))
+    # No error is negative: without this a weak tangent at 0 or 1 lets the polygon leave the quadrant, and moving its
+    # vertices back would cut off a part of the boundary.
+    tangents = [Line(t, max(value, 0.0) if min(abs(t), abs(t - 1)) <= SAME_TIE else value) for t, value in tangents]
     if rho > 0:
         supports = _reassigned(supports)
     bound = np.inf

@@ -82,6 +82,9 @@ class ComplementObjective:
         sigma_max(C_a) the largest, the spectral norm.
     weak_convexity : float
         The smallest modulus, for both F_a, with which F_a(U) + modulus / 2 |U|^2 is convex.
+    curvature : float
+        Modulus of the Riemannian subgradient inequality between orthonormal matrices, at most twice `lipschitz`. A
+        moment plus a multiple of the identity has the same inequality, so only differences of eigenvalues count.
     """
 
     def __init__(
@@ -112,6 +115,8 @@ class ComplementObjective:
             ratios = np.where(norms > 0, norms * top / np.sqrt(bottom), 0.0)
         self.printed_lipschitz = float(max(ratios.max(), 2 * np.sqrt(self.columns) * spectral.max()))
         self.weak_convexity = float(2 * max(-curvature[:, 0].min(), 0.0))
+        spread = (top - bottom) / np.sqrt(np.where(top > 0, top, 1.0))
+        self.curvature = float((norms @ spread + 2 * (curvature[:, -1] - curvature[:, 0])).max())
 
     def errors(self, U: np.ndarray) -> np.ndarray:
         """Return s_b = <UU', M_b>, shape (..., 2), for matrices of shape (..., p, n), orthonormal or not."""

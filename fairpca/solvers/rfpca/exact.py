@@ -82,7 +82,9 @@ def solve_rfpca(
         ``V`` of shape (p, d), the value, the proven lower bound; ``extra`` has the weight ``t`` of M_0, the groups'
         ``errors`` (s_0, s_1) and ``values`` (J_0, J_1).
         ``n_iter`` counts the support points that this call computed.
-        The status is "optimal" if the relative gap is at most `tol`, else "converged", or "max_iter".
+        The status is "optimal" if the relative gap is at most `tol`, or the gap at most eight units of rounding of the
+        objective at the groups' traces, below which values cannot be told apart; else "converged", or "max_iter".
+        ``gap`` is what was proved in any case.
 
     Notes
     -----

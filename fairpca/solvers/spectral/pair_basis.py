@@ -4,19 +4,16 @@ A *large solve* at one t (block Krylov, full orthogonalisation) finds the leadin
 residual, and only they enter the basis. So the basis stays small: another t costs a decomposition of its order, and
 from the products kept with it the residuals for any t follow without touching the large matrices.
 
-What the basis misses is bounded, not estimated. With A = Q'M_tQ, E the part of M_tQ outside Q and C the compression of
-M_t to the complement of Q, completing the square gives
-
-    M_t <= diag(A + E'E / (sigma - c), sigma I)    for all sigma > c >= lambda_max(C).
+What the basis misses is bounded, not estimated (:mod:`fairpca.solvers.spectral._proof`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import eigh, qr
-from scipy.linalg.lapack import dpotrf
 
 from fairpca.linalg import top_eigenpairs
+from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
 __all__ = ["PairBasis"]
 
@@ -25,7 +22,7 @@ _FRESH = 1  # random direction in every large solve, so that nothing orthogonal 
 _GUARD_TOLERANCE = 1e-3
 _NEAR = 1e-3  # pairs this close (relative to the norm) below the d-th are as accurate as the leading ones
 _DROP = 1e-8  # a direction whose part outside the basis is smaller than this share adds only rounding
-_ROUNDING = 1e-15  # of squared residuals, relative to the squared norm
+_ROUNDING = 1e-15  # of squared residuals from inner products, relative to the squared norm
 _MAX_STEPS = 60
 _COARSE = 1e-10  # excess of a bound, relative to the norm, that makes a whole decomposition worth its price
 _FULL_UP_TO = 90  # order up to which all eigenvectors of a working matrix are cheaper than a few
@@ -64,7 +61,6 @@ class PairBasis:
         self._Q = np.empty((self.p, 0), order="F")
         self._products = np.empty((2, self.p, 0))
         self._norms: np.ndarray | None = None
-        self._projector: tuple[range, np.ndarray] = (range(0), np.empty((0, 0)))  # QQ' when Q had that many columns
         self._proved: dict[float, float] = {}  # t: bound on the largest eigenvalue outside the basis
 
     # ---- small matrices -------------------------------------------------------------------------------------------
@@ -186,31 +182,10 @@ class PairBasis:
         return float(eigh(whole, eigvals_only=True, subset_by_index=(self.p - d, self.p - 1)).sum())
 
     def _reduced_bound(self, t: float, d: int, w: np.ndarray, Y: np.ndarray) -> float:
-        theta = float(w[-d])
-        outside = self._outside(t, theta, float(w[-1]))
-        if outside >= theta:
-            return np.inf
-        A, q = self.combine(t), self.size
-        square = self.square(t)
-        spill = square - A @ A  # E'E
-        spill += spill.T
-        spill *= 0.5
-        top = np.zeros((q, d))
-        top[: len(Y)] = Y[:, -d:]
-        following = float(w[-d - 1]) if len(w) > d else theta
-        middle = 0.5 * (theta + max(following, outside))
-        # The compression of M_t to what is orthogonal to the plane has no eigenvalue above `middle`, if a Cholesky
-        # factor exists; then only the plane's own residuals count, divided by their distance to the rest.
-        if theta - middle > 1e-6 * theta:
-            shifted = -A - spill / (middle - outside) + (10.0 * float(w[-1]) * top) @ top.T
-            shifted[np.diag_indices(q)] += middle
-            if dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0:
-                kept = w[-d:]
-                residuals = float(np.vdot(top, square @ top)) - float(kept @ kept)
-                rounding = d * _ROUNDING * max(abs(float(w[-1])), abs(float(w[0]))) ** 2
-                return float(kept.sum()) + (max(residuals, 0.0) + rounding) / (theta - middle)
-        majorant = eigh(A + spill / (theta - outside), eigvals_only=True, subset_by_index=(q - d, q - 1))
-        return float(np.maximum(majorant, theta).sum())
+        outside = self._outside(t, float(w[-d]), float(w[-1]))
+        A = self.combine(t)
+        spill = self.square(t) - A @ A  # E'E
+        return reduced_sum_bound(A, (spill + spill.T) * 0.5, d, w, Y, outside, _ROUNDING)
 
     def _outside(self, t: float, theta: float, largest: float) -> float:
         """Return a proven bound on the largest eigenvalue of M_t in the complement of the basis.
@@ -246,17 +221,12 @@ class PairBasis:
     def _prove(self, t: float, theta: float, largest: float) -> None:
         """Try to prove by a Cholesky factor that outside the basis no eigenvalue of M_t exceeds a share of `theta`."""
         M = t * self.moments[0] + (1 - t) * self.moments[1]
-        if len(self._projector[0]) != self.size:
-            Q = self._Q[:, : self.size]
-            self._projector = (range(self.size), Q @ Q.T)
-        lifted = 10.0 * largest * self._projector[1]  # any multiple vanishes on the complement
+        lift = 10.0 * largest
         for share in (0.5, 0.9):
             bound = share * theta
             if self._proved.get(t, np.inf) <= bound:
                 return
-            shifted = lifted - M
-            shifted[np.diag_indices(self.p)] += bound
-            if dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0:
+            if complement_below(M, self._Q[:, : self.size], lift, bound):
                 self._proved[t] = bound
                 return
 

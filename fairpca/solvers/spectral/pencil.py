@@ -13,15 +13,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
+from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
 __all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
 
 _GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
+_ROUNDING = 1e-28  # of squared residuals that are computed as such, relative to the squared norm
 _DROP = 1e-8  # a direction whose part outside the basis is smaller than this share adds only rounding
 
 
@@ -189,6 +191,60 @@ class Pencil:
         self.n_small += 1
         w, Y = top_eigenpairs(self.combine(weights), min(stop + 1, len(self._small[0])))
         return float(w[:d].sum()), sum_error(self.residual_squares(weights, w[:stop], Y[:, :stop]), w[stop - 1 :])
+
+    def top_sum_bound(
+        self, weights: Sequence[float] | np.ndarray, d: int, pairs: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> float:
+        """Return a proven upper bound on the sum of the `d` largest eigenvalues of ``M_w``.
+
+        For dense matrices, and where the basis is everything, it is the sum itself. Where nothing separates the
+        leading eigenvalues from what is outside the basis, the whole matrix is decomposed.
+
+        Parameters
+        ----------
+        weights : sequence of m floats
+            Any sign.
+        d : int
+            How many.
+        pairs : (values, vectors), optional
+            Ascending eigen-decomposition of the working matrix, where it is known already.
+        """
+        A = self.combine(weights)
+        w, Y = np.linalg.eigh(A) if pairs is None else pairs
+        found = float(w[-d:].sum())
+        if self.is_dense or self._size == self.n_features:
+            return found
+        images = -(A @ self._Q[:, : self._size].T)
+        for g, weight in enumerate(weights):
+            images += weight * self._products[g, : self._size]
+        spill = images @ images.T
+        bound = reduced_sum_bound(A, spill, d, w, Y, self._outside(weights, A, spill, float(w[-d])), _ROUNDING)
+        if bound == np.inf:
+            p, whole = self.n_features, np.tensordot(weights, self.matrices, axes=1)
+            bound = float(eigh(whole, eigvals_only=True, subset_by_index=(p - d, p - 1)).sum())
+        return max(bound, found)
+
+    def _outside(self, weights: Sequence[float] | np.ndarray, A: np.ndarray, spill: np.ndarray, theta: float) -> float:
+        """Return a proven bound on the largest eigenvalue of M_w outside the basis, below `theta` if possible.
+
+        The Frobenius norm is nearly free. Where it is too coarse, a Cholesky factor proves something smaller.
+        """
+        w = np.asarray(weights, dtype=np.float64)
+        whole = float(w @ self._inner @ w)
+        rounding = 1e-15 * whole  # of the difference
+        square = whole - float(np.vdot(A, A)) - 2.0 * float(np.trace(spill))
+        frobenius = float(np.sqrt(max(square, 0.0) + rounding))
+        if frobenius <= 0.9 * theta or theta <= 0:
+            return frobenius
+        Q, M = self._Q[:, : self._size], np.tensordot(w, self.matrices, axes=1)
+        proved = complement_below(M, Q, 10.0 * float(np.linalg.norm(A)), 0.9 * theta)
+        return 0.9 * theta if proved else frobenius
+
+    @cached_property
+    def _inner(self) -> np.ndarray:
+        """Frobenius inner products of the matrices."""
+        flat = self.matrices.reshape(self.n_matrices, -1)
+        return flat @ flat.T
 
     def _residual(self, weights: Sequence[float] | np.ndarray, w: np.ndarray, Y: np.ndarray) -> np.ndarray:
         R = self._Q[:, : self._size] @ (Y * -w)

@@ -132,6 +132,7 @@ def test_dimensions_cover_every_figure():
     assert set(cells["dataset"]) == {dataset for dataset, _ in dimensions.FIGURES}
     assert sorted(dimensions.FIGURES.values()) == [3, *range(7, 17)]
     assert set(cells["split"]) == set(range(5))
+    assert dimensions.ETA == 0.1  # on E. Coli other steps end in the same place
     for dataset, rows in cells.groupby("dataset"):
         p = load(dataset).X.shape[1]
         assert sorted(set(rows["d"])) == [d for d in range(2, 21, 2) if d < p]

@@ -135,3 +135,27 @@ def test_level_gives_the_trace(q, seed, mu, share):
     assert p.sum() == pytest.approx(d, abs=max(1e-12, 1e-13 / mu))
     assert np.all((p > 0) & (rest > 0))
     assert np.all(np.diff(p) >= -1e-15)
+
+
+@pytest.mark.parametrize("objective", ["loss", "error"])
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_nearly_tied_groups_are_solved_to_the_same_gap(objective, size):
+    """One matrix and small symmetric changes of it: what decides is far below the matrices' own size."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        m, p = int(rng.integers(3, 7)), int(rng.integers(3, 9))
+        d = int(rng.integers(1, p))
+        root, change = rng.standard_normal((p, p)), rng.standard_normal((m, p, p)) * size
+        result = solve_minmax(root @ root.T + change + change.transpose(0, 2, 1), d, objective=objective)
+        assert result.status == "optimal", seed
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6])
+def test_nearly_isotropic_groups_are_decided_by_what_differs(size):
+    """The identity decides nothing; with it left in, the tie across the cut is as wide as the space."""
+    p = 40
+    noise = np.random.default_rng(0).standard_normal((3, p, p)) * size
+    noise = noise + noise.transpose(0, 2, 1)
+    result, alone = (solve_minmax(M, 13) for M in (np.eye(p) + noise, noise))
+    assert result.status == "optimal" and result.n_iter < 60
+    assert result.objective == pytest.approx(alone.objective, rel=1e-8)

@@ -64,13 +64,23 @@ def test_riemannian_subgradient_inequality_and_constants(seed):
     if rng.random() < 0.3:  # eigenvectors, where the subgradient vanishes and curvature decides
         U = np.linalg.eigh(problem.quadratic[rng.integers(2)])[1][:, rng.permutation(p)[:n]]
     W = polar_factor(U + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal((p, n)))
-    L, rho, size = problem.lipschitz, problem.weak_convexity, problem.lipschitz + 1e-12
+    L, size = problem.lipschitz, problem.lipschitz + 1e-12
     distance = np.linalg.norm(W - U)
-    below = value(problem, U) + np.sum(problem.subgradient(U) * (W - U)) - (rho + L) / 2 * distance**2
+    below = value(problem, U) + np.sum(problem.subgradient(U) * (W - U)) - problem.curvature / 2 * distance**2
     assert value(problem, W) >= below - ROUNDING * size
     assert abs(value(problem, W) - value(problem, U)) <= L * distance + ROUNDING * size
     assert np.linalg.norm(problem.multipliers(U)[problem.values(U).argmax()] @ U) <= L * (1 + 1e-11)
-    assert rho <= L / np.sqrt(n) * (1 + 1e-11)
+    assert problem.curvature <= 2 * L * (1 + 1e-11)
+    if problem.weak_convexity == 0 and np.isfinite(problem.printed_lipschitz):
+        assert problem.curvature <= (1 + 4 / 27**0.5) * problem.printed_lipschitz * (1 + 1e-11)
+        assert np.linalg.norm(problem.subgradient(U)) <= problem.printed_lipschitz * (1 + 1e-11)
+
+
+def test_a_smaller_curvature_is_violated():
+    problem = ComplementObjective(np.array([np.diag([3.0, 1.0]), np.diag([3.0, 1.0])]), [0.5, 0.5], 1, 0.1, [0, 0])
+    U, W = np.eye(2)[:, :1], polar_factor(np.array([[1.0], [1e-3]]))
+    rise = value(problem, W) - value(problem, U) - np.sum(problem.subgradient(U) * (W - U))
+    assert rise == pytest.approx(-problem.curvature / 2 * np.sum((W - U) ** 2), rel=1e-5)
 
 
 @given(seed=SEEDS)
@@ -161,7 +171,7 @@ def test_descent_is_algorithm_1_and_its_envelope_falls_as_proved():
         points = problem.proximal_points(iterates, mu)
         size = 1 / np.sqrt(steps + 1)
         norms = np.linalg.norm(problem.subgradient(iterates), axis=(1, 2))
-        fall = size / 2 * (1 - mu * (problem.weak_convexity + L)) * points.measure**2
+        fall = size / 2 * (1 - mu * problem.curvature) * points.measure**2
         allowed = points.envelope - fall + size**2 * norms**2 / (2 * mu)
         assert np.all(points.envelope[1:] <= allowed[:-1] + 1e-8 * L)
         assert np.all(points.slope <= points.measure * (1 + 1e-6) + 1e-6)
@@ -197,10 +207,12 @@ def test_slacks_would_show_a_wrong_constant(monkeypatch):
     def flatter(self, *args):
         real(self, *args)
         self.weak_convexity *= 0.5
+        self.curvature *= 0.5
 
     monkeypatch.setattr(ComplementObjective, "__init__", flatter)
     table = inequality_slacks(np.random.default_rng(0), 300).set_index("inequality")["smallest slack"]
     assert table["weak convexity, modulus ρ"] < -1e-6
+    assert table["Riemannian subgradient inequality"] < -1e-6
 
 
 def test_more_groups_are_refused():

@@ -18,7 +18,7 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_subgradient,
 )
 from fairpca.solvers.rfpca import exact as rfpca_exact
-from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary
+from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support
 from fairpca.solvers.rfpca._certificate import lower_bound
 from fairpca.solvers.spectral import PairBasis
 
@@ -316,6 +316,46 @@ def test_bad_problems_are_explained(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         solve_rfpca(**given_values)
+
+
+class MissingPoints(Boundary):
+    """Support points that are turned away from their optima by some amounts, which the boundary declares."""
+
+    proves_bounds = True
+
+    def __init__(self, moments, rng):
+        super().__init__(moments, 1)
+        self.rng, self.size = rng, 10.0 ** rng.uniform(-6, -0.5)
+
+    def _compute(self, t):
+        support = super()._compute(t)
+        angle = self.size * self.rng.standard_normal() * self.rng.integers(0, 2)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        point = self._point(t, turn @ support.left.plane)
+        return Support(t, point, point, None)
+
+    def deficits(self, supports):
+        least = [np.linalg.eigvalsh(s.t * self.moments[0] + (1 - s.t) * self.moments[1])[0] for s in supports]
+        reach = [s.t * s.left.s0 + (1 - s.t) * s.left.s1 for s in supports]
+        loose = 10.0 ** self.rng.uniform(-12, -2, len(supports)) * self.rng.integers(0, 2, len(supports))
+        return np.maximum(np.subtract(reach, least), 0.0) + loose * self.traces[0]
+
+
+def test_points_that_miss_and_tangents_below_the_axes_leave_the_bound_valid():
+    """All planes of two dimensions; a weak tangent at 0 or 1 must not let a polygon lose a part of the boundary."""
+    rng = np.random.default_rng(1)
+    for _ in range(1500):
+        one, other = rng.standard_normal((2, 2, 2))
+        moments = np.array([np.outer(one[0], one[0]), other @ other.T])  # the first error can vanish
+        share, lam = rng.uniform(0.02, 0.98), float(rng.choice([0, 0.1, 0.5, 2.0]))
+        eps = rng.uniform(0, 2, 2) * [1, rng.integers(0, 2)]
+        objective = TwoGroupObjective((share, 1 - share), lam, tuple(eps))
+        boundary, (low, high) = MissingPoints(moments, rng), search_interval(objective)
+        for t in (low, high, 0.0, 1.0, *rng.uniform(low, high, rng.integers(0, 8))):
+            boundary.at(float(t))
+        best = brute_force(moments, np.array([share, 1 - share]), lam, eps, False)
+        # Rounding of an error near zero counts with its square root.
+        assert lower_bound(boundary, objective) <= best + 1e-6 * scale_of(moments, best)
 
 
 @pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 2.5), (6, 0.5)])

@@ -164,3 +164,31 @@ def test_mixing_stays_among_the_maximisers():
     np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-14)
     with pytest.raises(ValueError, match="one sign at both ends"):
         mix_to_zero(E[:, [0, 1]], E[:, [0, 2]], balance)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
+@pytest.mark.parametrize("decay", [0.9, 0.99, 1.0])
+def test_the_bound_of_a_sum_holds_for_rough_bases_and_is_tight_for_good_ones(tol, decay):
+    rng = np.random.default_rng(4)
+    p, d = 180, 5
+    A = rng.standard_normal((3, p, p)) * decay ** np.arange(p)
+    M = A @ A.transpose(0, 2, 1) / p
+    for weights in (np.array([0.2, 0.5, 0.3]), np.array([0.0, 1.0, 0.0])):
+        pencil = Pencil(M, tol=min(tol, 1e-8), random_state=1)
+        pencil.refine([weights], d, tol=tol)
+        true = np.linalg.eigvalsh(np.tensordot(weights, M, 1))[-d:].sum()
+        bound = pencil.top_sum_bound(weights, d)
+        assert bound >= true * (1 - 1e-14)
+        if tol == 1e-8:
+            assert bound <= true * (1 + 1e-11)
+
+
+def test_the_bound_counts_a_direction_that_the_basis_does_not_know():
+    """All residuals are small and a large eigenvalue is orthogonal to the basis: an estimate from them would be low."""
+    p = 160
+    values = np.append(np.linspace(2.0, 1.0, p - 1), 3.0)
+    pencil = Pencil(np.stack([np.diag(values)] * 2))
+    pencil._append(np.eye(p)[:, :40])  # exact eigenvectors, but not the one of the value 3
+    found, error = pencil.top_sum((0.5, 0.5), 2)
+    assert error == 0.0 and found < 5.0
+    assert pencil.top_sum_bound((0.5, 0.5), 2) == pytest.approx(values[-1] + 2.0)
