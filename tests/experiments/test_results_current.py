@@ -26,7 +26,7 @@ def test_stored_tables_are_what_their_cells_give(tmp_path):
         assert results.provenance["profile"] == "paper", name
         assert results.cells["cell"].nunique() == results.provenance["cells"], name
         # Through text, as the stored table went; the last digits of means may differ between versions of NumPy.
-        expected = frame(table_text(get(name).tabulate(results.cells)), tmp_path)
+        expected = frame(table_text(get(name).table(results.cells)), tmp_path)
         pd.testing.assert_frame_equal(results.table, expected, rtol=1e-12, atol=0, obj=name)
 
 

@@ -68,6 +68,13 @@ def input_digest(name: str) -> str:
     return parts[0] if len(parts) == 1 else hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
+def _folders(kind: str) -> list[Path]:
+    try:
+        return data_paths(kind)
+    except FileNotFoundError:  # a worker with the code alone: what is not there is not read either
+        return []
+
+
 @contextmanager
 def reading(experiment: str, inputs: Mapping[str, str]) -> Iterator[None]:
     """Let the code within read these inputs only, and only as long as they are those with these digests.
@@ -85,7 +92,7 @@ def reading(experiment: str, inputs: Mapping[str, str]) -> Iterator[None]:
         Another stored result or published table was read, or an input is not the one with that digest.
     """
     _watch_openings()
-    folders = tuple((kind, os.path.realpath(path) + os.sep) for kind in _SUFFIXES for path in data_paths(kind))
+    folders = tuple((kind, os.path.realpath(path) + os.sep) for kind in _SUFFIXES for path in _folders(kind))
     token = _CURRENT.set(_Permission(experiment, frozenset(inputs), folders))
     try:
         yield

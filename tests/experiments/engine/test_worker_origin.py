@@ -92,7 +92,7 @@ def other_version(folder):
 
 
 def other_runner(folder):
-    change(folder / "fairpca" / "experiments" / "engine" / "runner.py", "class Attempt:", "class Outcome:")
+    change(folder / "fairpca" / "experiments" / "engine" / "attempts.py", "class Attempt:", "class Outcome:")
 
 
 def no_experiment(folder):
@@ -142,24 +142,14 @@ def test_cluster_with_a_copy_of_the_code(tmp_path, module, alter, message):
         process.communicate("", timeout=60)
 
 
-def test_processes_that_loaded_older_code(tmp_path, module):
-    """Worker processes live on between runs of one session, in which a module may be edited and loaded again."""
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True)
-    try:
-        assert run("workers/shared", store=tmp_path / "one", jobs=2, verbose=0)["value"].tolist() == [1.0, 2.0]
-        other_experiment(Path(module.__file__).parent)
-        importlib.invalidate_caches()
-        shutil.rmtree(Path(module.__file__).parent / "__pycache__", ignore_errors=True)
-        importlib.reload(module)
-        with pytest.raises(OriginError, match="its code hash is"):
-            run("workers/shared", store=tmp_path / "two", jobs=2, verbose=0)
-        assert stored_cells(tmp_path / "two") == 0
-        # Those processes have been ended: the next run starts new ones.
-        assert run("workers/shared", store=tmp_path / "two", jobs=2, verbose=0)["value"].tolist() == [2.0, 3.0]
-    finally:
-        get_reusable_executor().shutdown(wait=True)
+def test_a_run_has_processes_of_its_own(tmp_path, module):
+    """In one session a module may be edited and loaded again: no process with the older code computes after that."""
+    assert run("workers/shared", store=tmp_path / "one", jobs=2, verbose=0)["value"].tolist() == [1.0, 2.0]
+    other_experiment(Path(module.__file__).parent)
+    importlib.invalidate_caches()
+    shutil.rmtree(Path(module.__file__).parent / "__pycache__", ignore_errors=True)
+    importlib.reload(module)
+    assert run("workers/shared", store=tmp_path / "one", jobs=2, verbose=0)["value"].tolist() == [2.0, 3.0]
 
 
 def test_functions_that_no_worker_can_import(tmp_path):
