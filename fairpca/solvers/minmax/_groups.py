@@ -9,7 +9,7 @@ import numpy as np
 from fairpca.solvers.minmax._affine import affine_map, basis_kind
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
-from fairpca.solvers.minmax._problem import certified_status
+from fairpca.solvers.minmax._problem import certified_status, whole_dual
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
@@ -34,6 +34,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     """
     small_before, large_before = pencil.n_small, pencil.n_large
     m, p = pencil.n_matrices, pencil.n_features
+    floor = 1e-14 * float(pencil.traces.max())
     units = list(np.eye(m))
     uniform = np.full(m, 1.0 / m)
     if not pencil.is_dense:
@@ -64,6 +65,8 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
             break
     if not pencil.is_dense:  # what was estimated until here is proved; own optima from the basis are too small at most
         bound = float(weights @ references) - pencil.top_sum_bound(weights, d)
+        if certified_status(uppers[-1], bound, tol, floor) != "optimal":
+            bound = max(bound, whole_dual(pencil, weights, references, d))
     extra_dimensions = kept.shape[1] - d
     assert extra_dimensions <= rank_bound(m), f"rank reduction left {extra_dimensions} extra dimensions for {m} groups"
     value = uppers[-1]
@@ -83,7 +86,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     }
     return SolverResult(
         affine_map(basis, fractions),
-        certified_status(value, bound, tol, 1e-14 * float(pencil.traces.max())),
+        certified_status(value, bound, tol, floor),
         value,
         bound=bound,
         certificate="proof",

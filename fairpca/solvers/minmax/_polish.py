@@ -3,6 +3,9 @@
 Near the optimum the eigenvalues of P fall into ones, zeros and a small fractional block, whose space is tied in
 ``S_w = sum_g w_g S_g``. With this structure known the optimality conditions are smooth equations, and Newton's
 method on them gives what a central path cannot: full accuracy.
+
+Matrices and constants come in units in which the widest half range of a matrix's eigenvalues is one: thresholds are
+absolute. The eigenvalues of ``S_w`` are no measure, because at the optimum they may all be tied near zero.
 """
 
 from __future__ import annotations
@@ -103,13 +106,12 @@ def polish(S: np.ndarray, a: np.ndarray, d: int, point: FacePoint, *, tol: float
 def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
     """Maximise the dual's quadratic model over the simplex, at a point whose top space is unique, by active sets."""
     n1 = x.ones.shape[1]
-    scale = float(np.abs(x.spectrum).max()) or 1.0
-    gaps = np.maximum(x.spectrum[:n1, None] - x.spectrum[None, n1:], 1e-14 * scale)
+    gaps = np.maximum(x.spectrum[:n1, None] - x.spectrum[None, n1:], 1e-14)
     B = x.ones.T @ S @ x.zeros
     m = len(S)
     K = (B * (2.0 / gaps)).reshape(m, -1) @ B.reshape(m, -1).T
     # A proximal term, far below what the losses differ by: where the dual is linear the model needs a curvature.
-    K[np.diag_indices(m)] += max(1e-6 * float(np.ptp(x.losses)), 1e-12 * float(np.trace(K)), 1e-18 * scale)
+    K[np.diag_indices(m)] += max(1e-6 * float(np.ptp(x.losses)), 1e-12 * float(np.trace(K)), 1e-18)
     gradient = x.losses - x.losses.max() + K @ x.weights
     free = np.ones(m, dtype=bool)
     weights = x.weights
@@ -130,7 +132,7 @@ def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
         weights = np.maximum(trial, 0.0) / np.maximum(trial, 0.0).sum()
         slope = gradient - K @ weights - size * solved[n]
         slope[free] = 0.0
-        if slope.max() <= 1e-15 * scale:
+        if slope.max() <= 1e-15:
             break
         free[int(np.argmax(slope))] = True
     return weights
@@ -138,8 +140,7 @@ def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
 
 def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None] | None:
     slack = x.losses.max() - x.losses
-    scale = float(np.abs(x.spectrum).max()) or 1.0
-    tight = np.flatnonzero((x.weights * scale > slack) | (slack == 0))
+    tight = np.flatnonzero((x.weights > slack) | (slack == 0))
     m, n1, r = len(tight), x.ones.shape[1], x.fractional.shape[1]
     F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
     UF = x.fractional @ R
@@ -156,7 +157,7 @@ def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | 
         if left.shape[1] == 0 or right.shape[1] == 0:
             continue
         B = left.T @ T @ right
-        weight = 2.0 * p_gap / np.maximum(w_gap, 1e-14 * scale)
+        weight = 2.0 * p_gap / np.maximum(w_gap, 1e-14)
         curvature += (B * weight).reshape(m, -1) @ B.reshape(m, -1).T
     i, j, root2 = _svec(r)
     size = len(i)
@@ -199,11 +200,10 @@ def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: floa
     groups, hence at most :func:`rank_bound` extra dimensions.
     """
     ones, UF, zeros = x.ones, x.fractional, x.zeros
-    scale = float(np.abs(x.spectrum).max()) or 1.0
     F, R = np.linalg.eigh(x.block) if UF.shape[1] else (np.zeros(0), np.zeros((0, 0)))
     UF = UF @ R
     losses = x.losses.copy()
-    tight = losses >= losses.max() - max(tol, 1e-12 * scale)
+    tight = losses >= losses.max() - max(tol, 1e-12)
     while True:
         to_one, to_zero = F > 1.0 - 1e-9, F < 1e-9
         ones = np.concatenate((ones, UF[:, to_one]), axis=1)
@@ -214,7 +214,7 @@ def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: floa
         i, j, root2 = _svec(len(F))
         inside = (UF.T @ S @ UF)[:, i, j] * root2
         chosen = np.flatnonzero(tight)
-        rows = np.concatenate((np.where(i == j, 1.0, 0.0)[None], (inside[chosen[1:]] - inside[chosen[:1]]) / scale))
+        rows = np.concatenate((np.where(i == j, 1.0, 0.0)[None], inside[chosen[1:]] - inside[chosen[:1]]))
         if len(i) <= np.linalg.matrix_rank(rows, tol=1e-11):
             break
         v = np.linalg.svd(rows)[2][-1]
@@ -232,7 +232,7 @@ def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: floa
         F, R = np.linalg.eigh(np.diag(F) + step * X)
         UF = UF @ R
         losses = losses - step * gains
-        tight = tight | (losses >= losses.max() - max(tol, 1e-12 * scale))
+        tight = tight | (losses >= losses.max() - max(tol, 1e-12))
     if len(F) == 1:  # a single fractional eigenvalue can only be rounding: the trace is an integer
         if d > ones.shape[1]:
             ones, UF = np.concatenate((ones, UF), axis=1), UF[:, :0]

@@ -8,8 +8,9 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_components
 from fairpca.solvers.result import SolverResult, Status
+from fairpca.solvers.spectral.pencil import Pencil
 
-__all__ = ["Objective", "certified_status", "check_problem", "trivial_result"]
+__all__ = ["Objective", "certified_status", "check_problem", "trivial_result", "whole_dual"]
 
 Objective = Literal["loss", "error"]
 
@@ -44,3 +45,9 @@ def trivial_result(moments: np.ndarray, seconds: float = 0.0) -> SolverResult:
         "large_solves": 0,
     }
     return SolverResult(np.eye(p), "optimal", 0.0, bound=0.0, certificate="proof", seconds=seconds, extra=extra)
+
+
+def whole_dual(pencil: Pencil, weights: np.ndarray, references: np.ndarray, d: int) -> float:
+    """Return the dual value at `weights` from the eigenvalues of the whole weighted matrix, without the basis."""
+    values = np.linalg.eigvalsh(np.tensordot(weights, pencil.matrices, axes=1))
+    return float(weights @ references - values[-d:].sum())

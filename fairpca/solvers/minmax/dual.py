@@ -8,7 +8,7 @@ import numpy as np
 
 from fairpca._validation import check_number
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
-from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result, whole_dual
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
 
@@ -205,6 +205,11 @@ class _TwoGroups:
             bound = self.proved(d, optimum)
             if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal":
                 break
+        else:
+            # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
+            # errors relative to the data's own size, which is what `floor` allows.
+            weights = np.array([optimum.t, 1.0 - optimum.t])
+            bound = max(bound, whole_dual(pencil, weights, np.array(self.references(d)), d))
         V = pencil.lift(optimum.V)
         if self.objective == "error":  # the losses are only reported, but they should be right
             pencil.refine(_BOTH, d)

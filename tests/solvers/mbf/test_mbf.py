@@ -105,7 +105,7 @@ def test_random_small_problems_against_many_starts_of_another_optimiser(seed):
     X, codes, d = random_problem(seed)
     tau = 0.05
     model = MBFPCA(d, tau=tau, random_state=0).fit(X, sensitive_features=codes)
-    assert model.result_.status == "converged"
+    assert model.result_.status in ("optimal", "converged")  # optimal: PCA is feasible
     assert model.mmd2_ <= tau
     centred, p = X - X.mean(axis=0), X.shape[1]
     covariance = centred.T @ centred / len(X)
@@ -188,10 +188,10 @@ def test_directions_without_variance_are_feasible():
 @pytest.mark.parametrize("factor", [2.0**-430, 2.0**-40, 2.0**40, 2.0**460])
 def test_units_do_not_matter(factor):
     X, codes = two_groups()
-    reference = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    reference = MBFPCA(2, tau=0.02, random_state=0).fit(X, sensitive_features=codes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = MBFPCA(2, tau=0.02).fit(X * factor, sensitive_features=codes)
+        model = MBFPCA(2, tau=0.02, random_state=0).fit(X * factor, sensitive_features=codes)
     np.testing.assert_allclose(model.components_, reference.components_, atol=1e-9)
     assert model.bandwidth_ == pytest.approx(reference.bandwidth_ * factor)
     assert model.result_.objective == pytest.approx(reference.result_.objective * factor**2)
@@ -215,7 +215,7 @@ def test_bandwidths_out_of_proportion_are_explained():
 
 def test_approximations_are_not_slower_than_the_exact_kernel():
     X, codes = two_groups(60, 4)
-    exact = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
+    exact = MBFPCA(2, tau=0.02, random_state=0).fit(X, sensitive_features=codes)
     for kind in ("fourier", "subsample"):
         model = MBFPCA(2, tau=0.02, random_state=0, options={"approximation": kind}).fit(X, sensitive_features=codes)
         np.testing.assert_array_equal(model.components_, exact.components_)

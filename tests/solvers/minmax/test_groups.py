@@ -41,6 +41,15 @@ def test_certified_within_the_rank_bound_on_difficult_spectra(case):
     check(M, d, solve_minmax(M, d))
 
 
+@pytest.mark.parametrize(
+    ("kind", "m", "p", "seed"), [("identity", 5, 2, 6), ("identity", 8, 2, 8648), ("wishart", 6, 2, 3497)]
+)
+def test_optimum_whose_weighted_matrix_is_a_multiple_of_the_identity(kind, m, p, seed):
+    """All its eigenvalues are tied, so their size less the shift says nothing about which groups are tight."""
+    M = moments(kind, m, p, seed)
+    check(M, 1, solve_minmax(M, 1))
+
+
 @pytest.mark.parametrize("objective", ["loss", "error"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_semidefinite_relaxation(kind, objective):
