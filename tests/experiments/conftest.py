@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairpca import _resources
+from fairpca.experiments.engine import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,3 +19,12 @@ def tree(tmp_path, monkeypatch):
     (tmp_path / "data" / "raw").symlink_to(ROOT / "data" / "raw")
     monkeypatch.setattr(_resources, "_PACKAGE", tmp_path / "fairpca")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _registry_as_it_was():
+    """Forget what a test has registered."""
+    before = dict(registry._REGISTRY)
+    yield
+    registry._REGISTRY.clear()
+    registry._REGISTRY.update(before)

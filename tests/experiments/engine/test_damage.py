@@ -15,18 +15,10 @@ import toy_experiment
 
 from fairpca import cli
 from fairpca.experiments import Cell, register, run, save_results
-from fairpca.experiments.engine import provenance, registry, results
+from fairpca.experiments.engine import provenance, results
 from fairpca.experiments.engine.runner import ClusterError, ResultsError, RunFailed, Store, StoreError, get
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _only_these():
-    before = dict(registry._REGISTRY)
-    yield
-    registry._REGISTRY.clear()
-    registry._REGISTRY.update(before)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairpca.experiments.engine import registry
 from fairpca.experiments.engine.inputs import InputError
 from fairpca.experiments.engine.runner import (
     Cell,
@@ -20,14 +19,6 @@ from fairpca.experiments.engine.runner import (
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _only_these():
-    before = dict(registry._REGISTRY)
-    yield
-    registry._REGISTRY.clear()
-    registry._REGISTRY.update(before)
 
 
 @pytest.fixture(autouse=True)

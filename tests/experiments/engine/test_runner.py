@@ -301,17 +301,6 @@ def test_messages(call, message):
         call()
 
 
-@pytest.fixture(autouse=True)
-def _only_the_toy():
-    """Forget what a test has registered."""
-    from fairpca.experiments.engine.registry import _REGISTRY
-
-    before = dict(_REGISTRY)
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
-
-
 def test_damaged_store(tmp_path):
     path = tmp_path / "store.sqlite"
     path.write_text("this is not a database, whatever its name says\n" * 50)

@@ -53,17 +53,6 @@ def module(tmp_path, monkeypatch):
     sys.modules.pop("shared_experiment", None)
 
 
-@pytest.fixture(autouse=True)
-def _only_these():
-    """Forget what a test has registered."""
-    from fairpca.experiments.engine.registry import _REGISTRY
-
-    before = dict(_REGISTRY)
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
-
-
 def stored_cells(store):
     with sqlite3.connect(store) as connection:
         return connection.execute("SELECT count(*) FROM cells").fetchone()[0]

@@ -1,10 +1,9 @@
 """A verdict that reads another result follows it."""
 
 from fairpca.experiments import get, load_results, register, run, save_results, status
-from fairpca.experiments.engine import registry
 
 
-def test_verdicts_follow_changed_angles(tree, tmp_path, monkeypatch):
+def test_verdicts_follow_changed_angles(tree, tmp_path):
     """Angles of the toy result change: the claims are stale, and computed again they have other verdicts."""
     store, results = tmp_path / "store.sqlite", tree / "data" / "results"
     first = run("vu2022/claims", "paper", store=store, verbose=0)
@@ -12,7 +11,6 @@ def test_verdicts_follow_changed_angles(tree, tmp_path, monkeypatch):
     assert not load_results("vu2022/claims").stale
     assert status("vu2022/claims", "paper", store=store).done == 1
 
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     toy = load_results("vu2022/toy")
     table = toy.table.copy()
     table["value"] = table["value"].where(table["metric"] != "angle", 12.5)
