@@ -87,7 +87,7 @@ class FPCA(BaseFairPCA):
         Dimension d of the subspace.
     delta : float, default=0.0
         Tolerance δ of the mean constraint; 0 makes the means of the projections equal.
-    mu : float or "auto", default="auto"
+    mu : {"auto"} or float, default="auto"
         Weight μ of the covariance penalty. What a number means depends on `scale`, the units and the groups; what
         counts is κ = μ(c₁ + c₂)/λ_max, the penalty's largest coefficient over the largest variance that can be kept
         (``result_.extra["kappa"]``). "auto" is the μ with κ = 1, whatever the scale. Below κ = 0.01 the penalty hardly

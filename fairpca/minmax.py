@@ -13,10 +13,15 @@ from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.solvers import SolverResult
-from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
-from fairpca.solvers.minmax._problem import Objective
-from fairpca.solvers.minmax.sdp import Rounding
-from fairpca.solvers.minmax.weights import Variant
+from fairpca.solvers.minmax import (
+    Objective,
+    Rounding,
+    Variant,
+    solve_minmax,
+    solve_minmax_path,
+    solve_minmax_sdp,
+    solve_minmax_weights,
+)
 
 __all__ = ["MinMaxFairPCA", "MinMaxOptions"]
 

@@ -169,6 +169,8 @@ def _kernel_environment(root: Path) -> Iterator[None]:
     """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""
     wanted = dict.fromkeys(THREAD_VARIABLES, "1")
     wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    if os.environ.get("FAIRPCA_MIRROR"):  # the kernel works in another folder
+        wanted["FAIRPCA_MIRROR"] = str(Path(os.environ["FAIRPCA_MIRROR"]).expanduser().resolve())
     wanted["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

@@ -1,10 +1,10 @@
 """MBF-PCA on the ten splits of Lee et al.: what the default finds, and how long it takes.
 
-``run`` returns one row a setting (data set, d, τ): feasible runs, mean train %VAR and MMD² of the estimator with the
-number of starts in ``STARTS`` (the one that Table 1 uses); the same for Algorithm 1 with the published code's choices
-and this package's kernel; the default at matched MMD² (τ := what Algorithm 1 ended at, where it ended feasibly), so
-that nobody takes a looser solution for a better one; processor seconds of a fit. ``ratios`` times single default fits
-against Algorithm 1 from PCA with the transcribed closed form in NumPy.
+``run`` returns one row a setting (data set, d, τ): feasible runs, mean train %VAR and MMD² of the default; the same
+for Algorithm 1 with the published code's choices and this package's kernel, and the two promised numbers, the ratio of
+the processor seconds and the difference of %VAR where Algorithm 1 ends feasibly; the default at matched MMD² (τ := what
+Algorithm 1 ended at, where it ended feasibly), so that nobody takes a looser solution for a better one. ``ratios``
+times single default fits against Algorithm 1 from PCA with the transcribed closed form in NumPy.
 """
 
 from __future__ import annotations
@@ -24,12 +24,9 @@ from fairpca.mbfpca import MBFPCA
 from fairpca.solvers.mbf import MBFProblem, REPMSOptions, row_space, solve_repms
 from fairpca.solvers.mmd import WeightedRows, contrast_weights
 
-__all__ = ["SETTINGS", "STARTS", "TARGETS", "naive_repms", "ratios", "run"]
+__all__ = ["SETTINGS", "TARGETS", "naive_repms", "ratios", "run"]
 
 SETTINGS = [(name, d, tau) for name in ("compas", "german", "adult") for d in (2, 10) for tau in (1e-3, 1e-6)]
-
-# Feasible starts a setting: one where the path from PCA is as good as any found, more where optima are many.
-STARTS = {("compas", 2, 1e-6): 14, ("german", 10, 1e-6): 8, ("adult", 10, 1e-6): 3}
 
 # Mean train %VAR to reach; COMPAS with d = 10 has no feasible subspace at these tolerances.
 TARGETS = {
@@ -121,25 +118,30 @@ def _setting(name: str, d: int, tau: float, splits: range, compare: bool) -> dic
     records = []
     for k in splits:
         train = load(name, split=k)[0]
-        model, seconds = _fit(train, d, tau, n_starts=STARTS.get((name, d, tau), 1))
+        model, seconds = _fit(train, d, tau)
         record = {
             "feasible": model.mmd2_ <= tau,
             "VAR": _share(model),
             "MMD2": model.mmd2_,
             "seconds": seconds,
+            "starts": model.result_.extra["n_starts"],
+            "kkt_residual": model.result_.extra["kkt_residual"],
         }
         if compare:
             paper, record["paper_seconds"] = _fit(train, d, tau, solver="repms")
             record |= {"paper_feasible": paper.mmd2_ <= tau, "paper_VAR": _share(paper), "paper_MMD2": paper.mmd2_}
             if record["paper_feasible"]:
-                matched, _ = _fit(train, d, paper.mmd2_, n_starts=STARTS.get((name, d, tau), 1))
+                matched, _ = _fit(train, d, paper.mmd2_)
                 record["matched_minus_paper"] = _share(matched) - _share(paper)
         records.append(record)
     frame = pd.DataFrame(records)
     feasible = [column for column in frame if str(column).endswith("feasible")]
-    row: dict[str, object] = {"dataset": name, "d": d, "tau": tau, "n_starts": STARTS.get((name, d, tau), 1)}
+    row: dict[str, object] = {"dataset": name, "d": d, "tau": tau}
     row |= {str(column): float(frame[column].mean()) for column in frame if column not in feasible}
     row |= {str(column): int(frame[column].sum()) for column in feasible}
+    if compare:  # promised: not more than 1, and not less than -.05 where Algorithm 1 ends feasibly
+        row["seconds_ratio"] = frame["seconds"].sum() / frame["paper_seconds"].sum()
+        row["VAR_minus_paper"] = (frame["VAR"] - frame["paper_VAR"]).where(frame["paper_feasible"].astype(bool)).mean()
     row["target"] = TARGETS.get((name, d, tau), np.nan)
     return row
 
@@ -150,8 +152,7 @@ def run(quick: bool = False, compare: bool = True) -> pd.DataFrame:
     for name, d, tau in SETTINGS:
         if quick and tau < 1e-3:
             continue
-        # Algorithm 1 spends up to ten thousand evaluations at τ = 1e-6, d = 10, without arriving: it is left out there.
-        rows.append(_setting(name, d, tau, range(2 if quick else 10), compare and not (tau < 1e-3 and d == 10)))
+        rows.append(_setting(name, d, tau, range(2 if quick else 10), compare))
         print(pd.DataFrame(rows[-1:]).to_string(index=False, float_format="%.4g"), file=sys.stderr, flush=True)
     return pd.DataFrame(rows)
 

@@ -54,9 +54,14 @@ def cache_folder() -> Path:
 
 
 def mirror_folder() -> Path | None:
-    """Return the folder named by ``FAIRPCA_MIRROR``, if that is set."""
+    """Return the folder named by ``FAIRPCA_MIRROR``, if that is set; one that is not there is an error."""
     chosen = os.environ.get("FAIRPCA_MIRROR")
-    return Path(chosen).expanduser() if chosen else None
+    if not chosen:
+        return None
+    folder = Path(chosen).expanduser().resolve()
+    if not folder.is_dir():
+        raise DataError(f"FAIRPCA_MIRROR={chosen!r} names {folder}, which is no folder; correct it or unset it.")
+    return folder
 
 
 def verify_bytes(content: bytes, expected: str, source: str, advice: str) -> None:

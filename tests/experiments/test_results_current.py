@@ -3,8 +3,10 @@
 import pandas as pd
 import pytest
 
+from fairpca.experiments.engine.codehash import code_symbols
+from fairpca.experiments.engine.provenance import is_ancestor
 from fairpca.experiments.engine.results import read_table, table_text
-from fairpca.experiments.engine.runner import get, load_results, stored_names
+from fairpca.experiments.engine.runner import get, load_results, names, stored_names
 
 
 def frame(text, tmp_path):
@@ -33,3 +35,24 @@ def test_stored_files_name_no_paths(forbidden):
     for name in stored_names():
         results = load_results(name)
         assert forbidden not in str(dict(results.provenance)), name
+
+
+def test_named_commits_are_in_the_history():
+    for name in stored_names():
+        told = load_results(name).provenance
+        named = {told["commit"], *(kind["commit"] for kind in told["computed_by"])} - {None}
+        assert told["commit"], f"{name} names no commit; save it again from a clean tree"
+        for commit in named:
+            known = is_ancestor(commit)
+            if known is None:
+                pytest.skip("the history is not here (no repository, or a shallow clone), so nobody can say")
+            assert known, f"{name} names the commit {commit}, which the history does not have"
+
+
+def test_who_reads_results_says_which():
+    """Without running anything: code that loads stored results belongs to an experiment with inputs."""
+    reader = "fairpca.experiments.engine.results:load_results:0"
+    for name in names():
+        experiment = get(name)
+        reads = any(reader in code_symbols(function) for function in experiment.functions.values())
+        assert not reads or experiment.inputs, name

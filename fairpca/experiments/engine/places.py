@@ -118,9 +118,9 @@ def _prepare_worker(parent: int) -> None:
 # A cluster
 
 
-def on_cluster(name: str, tasks: Iterator[Task], address: str, patience: float = PATIENCE) -> Attempts:
-    """Compute tasks on a Dask cluster; one that is not there, or has lost its workers, is an error after `patience`."""
-    with _client(address, patience) as client:
+def on_cluster(name: str, tasks: Iterator[Task], address: str) -> Attempts:
+    """Compute tasks on a Dask cluster; one that is not there, or has lost its workers, is an error soon."""
+    with _client(address) as client:
         from distributed import wait as wait_for
 
         running: dict[Any, Task] = {}
@@ -141,15 +141,15 @@ def on_cluster(name: str, tasks: Iterator[Task], address: str, patience: float =
                 finished = set()
             if client.status == "running" and client.nthreads():
                 seen = time.monotonic()
-            elif time.monotonic() - seen > patience:
-                raise _lost(client, address, patience)
+            elif time.monotonic() - seen > PATIENCE:
+                raise _lost(client, address)
             if not running:
                 if threads:
                     return
                 time.sleep(0.1)
             for future in finished:
                 if future.status == "cancelled" and not (client.status == "running" and client.nthreads()):
-                    raise _lost(client, address, patience)
+                    raise _lost(client, address)
                 del running[future]
                 yield _result(future, name, address)
 
@@ -167,21 +167,21 @@ def _result(future: Any, name: str, address: str) -> Attempt:
         ) from error
 
 
-def _lost(client: Any, address: str, patience: float) -> ClusterError:
+def _lost(client: Any, address: str) -> ClusterError:
     if client.status != "running":
         return ClusterError(
             f"The Dask scheduler at {address} cannot be reached any more. Start it and its workers again, then the "
             "same run; the finished cells are stored."
         )
     return ClusterError(
-        f"The Dask scheduler at {address} has had no workers for {patience:g} s. Start some "
+        f"The Dask scheduler at {address} has had no workers for {PATIENCE:g} s. Start some "
         f"(dask worker {address}) in an environment with the same fairpca, then the same run; "
         "the finished cells are stored."
     )
 
 
 @contextmanager
-def _client(address: str, patience: float) -> Iterator[Any]:
+def _client(address: str) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as error:
@@ -193,7 +193,7 @@ def _client(address: str, patience: float) -> Iterator[Any]:
     client = None
     try:
         try:
-            client = Client(address, timeout=patience, set_as_default=False)
+            client = Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ClusterError(
                 f"There is no Dask scheduler at {address!r} ({' '.join(str(error).split()) or type(error).__name__}). "

@@ -9,12 +9,12 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-import fairpca.experiments
 from fairpca.experiments.engine.frames import canonical_columns
 from fairpca.experiments.engine.inputs import InputError, check_input_names, input_digest, reading
 from fairpca.experiments.engine.origin import loaded_code_hash
@@ -206,8 +206,13 @@ def register(
     return experiment
 
 
+def _package() -> ModuleType:
+    # By name, on use: that package imports this module first.
+    return importlib.import_module("fairpca.experiments")
+
+
 def _papers() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(fairpca.experiments.__path__) if module.ispkg)
+    return sorted(module.name for module in pkgutil.iter_modules(_package().__path__) if module.ispkg)
 
 
 def get(name: str) -> Experiment:

@@ -326,5 +326,5 @@ register_claims(
     "lee2022/claims_optimisation",
     run_claims,
     "Verdicts on the penalty method and on FPCA's program",
-    inputs=("lee2022/fpca", "lee2022/scaling"),
+    inputs=("lee2022/scaling", "lee2022/table1", "published/lee2022/fig2_fig3_stored"),
 )

@@ -293,7 +293,7 @@ register_claims(
     run_claims,
     "Verdicts on the statements about Table 1, Figure 6 and the data",
     inputs=(
-        *(f"lee2022/{stem}" for stem in ("table1", "fpca", "fig6")),
+        *(f"lee2022/{stem}" for stem in ("table1", "fig6")),
         *(f"published/lee2022/{stem}" for stem in ("claims", "table1", "fig2_fig3_stored")),
     ),
 )

@@ -109,6 +109,8 @@ def run_mbf(*, dataset: str, split: int, method: str, setting: str, d: int, cell
         "feasible": float(fitted.mmd2_ <= tau),
         "evaluations": float(fitted.result_.extra["n_evaluations"]),
         "seconds": seconds,
+        "starts": float(fitted.result_.extra["n_starts"]),
+        "kkt_residual": fitted.result_.extra["kkt_residual"],
     }
     if method == "mbfpca_ours":
         bases["stated"] = fit_mbf(*of, method=method, tau=tau, d=d, bandwidth="median").components_.T
@@ -148,7 +150,13 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
         parts.append(tidy(part, names, protocol=protocol))
     of = {method: cells[cells["method"] == method] for method in ("fpca", "mbfpca_ours", "mbfpca")}
     solver = pd.concat([of["mbfpca_ours"], of["mbfpca"]])
-    parts.append(tidy(solver, ["feasible", "evaluations", "seconds", "matched_difference"], protocol="printed"))
+    parts.append(
+        tidy(
+            solver,
+            ["feasible", "evaluations", "seconds", "starts", "kkt_residual", "matched_difference"],
+            protocol="printed",
+        )
+    )
     parts.append(tidy(of["fpca"], DIAGNOSIS, protocol="printed"))
     parts.append(tidy(cells, ["communality"], protocol="printed"))
     return pd.concat(parts, ignore_index=True)

@@ -22,7 +22,8 @@ from fairpca.experiments.vu2022.tables import DATASETS
 __all__ = ["PERTURBATION", "run_fairpca", "run_rfpca"]
 
 PERTURBATION = 1e-15
-_SPLITS, _DRAWS = 10, 2
+_SPLITS, _DRAWS = 10, 1
+_RFPCA_REACTS = ("image", "energy")
 _CRITERIA = ("abdiff", "are")
 
 
@@ -47,10 +48,12 @@ def run_rfpca(*, dataset: str, split: int, method: str, draw: int) -> dict[str, 
 
 def _cells(profile: Profile) -> Iterable[Cell]:
     datasets, splits = (DATASETS, _SPLITS) if profile == "paper" else (("energy",), 1)
+    # Algorithm 1 reacts on Image alone, and costs as much as the tables themselves.
+    chosen = {"fairpca": datasets, "rfpca": tuple(name for name in datasets if name in _RFPCA_REACTS)}
     return [
         Cell(dataset=dataset, split=split, method=method, draw=draw)
-        for method in ("fairpca", "rfpca")
-        for dataset in datasets
+        for method, names in chosen.items()
+        for dataset in names
         for split in range(splits)
         for draw in range(_DRAWS)
     ]

@@ -11,8 +11,10 @@ import numpy as np
 
 from fairpca.linalg import orthonormal
 
-__all__ = ["Budget", "Evaluation", "MBFProblem", "Record", "Term", "row_space"]
+__all__ = ["STATIONARY", "Budget", "Evaluation", "MBFProblem", "Record", "Term", "row_space"]
 
+STATIONARY = 1e-3  # relative KKT residual up to which a point counts as stationary
+_TILT, _NEARLY = 0.3, 0.02  # radians from PCA, and from the directions without variance
 _RANK_TOLERANCE = 1e-10  # eigenvalues of the covariance below this share of the largest count as zero
 
 
@@ -24,9 +26,6 @@ class Term(Protocol):
 
     def value_and_gradient(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> tuple[float, np.ndarray]:
         """Return h(V) and its Euclidean gradient."""
-
-    def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
-        """Return X'LX at V, for which the gradient is -(2/σ²) X'LX V."""
 
     def jacobian(self, V: np.ndarray, directions: np.ndarray, sigma: float) -> np.ndarray:
         """Return the rows a_w of the rank-one derivatives a_w w' of the Fourier features."""
@@ -45,6 +44,32 @@ class Evaluation:
     variance_slope: np.ndarray
     h: float
     h_slope: np.ndarray
+
+    def _horizontal(self, slope: np.ndarray) -> np.ndarray:
+        return slope - self.V @ (self.V.T @ slope)
+
+    @property
+    def scale(self) -> float:
+        """Norm of the variance's gradient along the Grassmannian, or a thousandth of the whole one if larger.
+
+        The second is for points near PCA, where the first vanishes.
+        """
+        whole = float(np.linalg.norm(self.variance_slope))
+        return max(float(np.linalg.norm(self._horizontal(self.variance_slope))), 1e-3 * whole, 1e-300)
+
+    @property
+    def multiplier(self) -> float:
+        """Least-squares Lagrange multiplier of h <= τ, not negative."""
+        slope = self._horizontal(self.h_slope)
+        return max(float(np.vdot(slope, self.variance_slope)), 0.0) / max(float(np.vdot(slope, slope)), 1e-300)
+
+    @property
+    def kkt_residual(self) -> float:
+        """Norm of the Lagrangian's gradient along the Grassmannian, relative to `scale`."""
+        if not np.any(self.variance_slope):  # nothing but directions without variance
+            return 0.0
+        rest = self._horizontal(self.variance_slope - self.multiplier * self.h_slope)
+        return float(np.linalg.norm(rest)) / self.scale
 
 
 def row_space(covariance: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -74,7 +99,7 @@ class Record:
     history: list[tuple[int, float, float, float]] = field(default_factory=list)
 
     def see(self, e: Evaluation) -> None:
-        """Take note of an admissible subspace of full dimension."""
+        """Take note of a point."""
         if self.fairest is None or e.h < self.fairest.h:
             self.fairest = e
         if e.h <= self.tau and (self.feasible is None or e.variance > self.feasible.variance):
@@ -152,11 +177,7 @@ class MBFProblem:
         weighted = self.spectrum[:, None] * V
         self._last = Evaluation(V, float(np.vdot(V, weighted)), 2.0 * weighted, max(h, 0.0), slope)
         self.record.n_evaluations += 1
-        whole = self.completed(V)
-        if whole is V:
-            self.record.see(self._last)
-        elif whole is not None:  # directions without variance change neither the variance nor h
-            self.record.see(Evaluation(whole, self._last.variance, np.empty(0), self._last.h, np.empty(0)))
+        self.record.see(self._last)
         return self._last
 
     def spend(self) -> None:
@@ -165,36 +186,6 @@ class MBFProblem:
         if self.record.n_iter >= self.max_iter:
             raise Budget
 
-    def completed(self, V: np.ndarray) -> np.ndarray | None:
-        """Return V padded to full dimension with directions without variance, or None if there are too few."""
-        missing = self.n_components - V.shape[1]
-        if missing == 0:
-            return V
-        free = self.free_directions(V)
-        if free.shape[1] < missing:
-            return None
-        return np.column_stack((V, free[:, :missing]))
-
-    def free_directions(self, V: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of the directions without variance that are orthogonal to V."""
-        n_null = self.size - self.rank
-        if n_null == 0:
-            return np.zeros((self.size, 0))
-        part = V[self.rank :]
-        if not np.any(part):
-            coordinates = np.eye(n_null)
-        else:
-            U, singular, _ = np.linalg.svd(part, full_matrices=True)
-            coordinates = U[:, int(np.sum(singular > 1e-12)) :]
-        return np.vstack((np.zeros((self.rank, coordinates.shape[1])), coordinates))
-
-    def curvature_matrix(self, V: np.ndarray, rho: float) -> np.ndarray:
-        """Return A(V) = -2Σ - (2ρ/σ²) X'LX, for which the gradient of f + ρh is A(V) V."""
-        A = np.diag(-2.0 * self.spectrum)
-        for term in self.terms:
-            A -= (2.0 * rho / self.sigma**2) * term.laplacian(V, self.sigma)
-        return A
-
     def log(self, what: str, rho: float, e: Evaluation) -> None:
         """Enter a solved subproblem in the history and, on request, print it."""
         record = self.record
@@ -202,13 +193,32 @@ class MBFProblem:
         if self.verbose:
             best = "none yet" if record.feasible is None else f"{100 * record.feasible.variance:.4f} %"
             print(
-                f"[MBFPCA] {perf_counter() - self.started:7.2f} s  {what:<12} rank {e.V.shape[1]:<3d} rho {rho:9.3e}  "
+                f"[MBFPCA] {perf_counter() - self.started:7.2f} s  {what:<12} rho {rho:9.3e}  "
                 f"MMD² {e.h:9.3e}  variance {100 * e.variance:8.4f} %  best feasible {best}"
             )
 
-    def pca(self, k: int) -> np.ndarray:
-        """Return the first k principal axes."""
-        return np.eye(self.size, k)
+    def pca(self) -> np.ndarray:
+        """Return the first principal axes."""
+        return np.eye(self.size, self.n_components)
+
+    def tilted_pca(self, rng: np.random.Generator) -> np.ndarray:
+        """Return PCA, tilted towards directions without variance at random.
+
+        No gradient ever leaves the row space: a search that starts in it cannot use these directions.
+        """
+        V = self.pca()
+        V[self.rank :] += np.tan(_TILT) * self._null_part(rng)
+        return orthonormal(V)
+
+    def nearly_null(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random subspace close to the directions without variance, as far as there are any."""
+        V = np.sin(_NEARLY) * self.random(rng)
+        V[self.rank :] = np.cos(_NEARLY) * self._null_part(rng)
+        return orthonormal(V)
+
+    def _null_part(self, rng: np.random.Generator) -> np.ndarray:
+        n_null, d = self.size - self.rank, self.n_components
+        return orthonormal(rng.standard_normal((d, d)))[:n_null]
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """Return a random subspace."""

@@ -21,17 +21,21 @@ _REFRESH = 25  # accepted steps between two factorisations of the preconditioner
 def _pymanopt_problem(
     problem: MBFProblem, manifold: Any, weight: float, rho: float, bend: float, target: float, preconditioner: Any
 ) -> Any:
-    """Return weight * f + rho * h + bend / 2 * (h - target)² for pymanopt; value and gradient share one kernel call."""
+    """Return the cost of :func:`minimise` for pymanopt; value and gradient share one kernel call."""
+
+    def force(h: float) -> float:
+        return max(rho + bend * (h - target), 0.0)
 
     @pymanopt.function.numpy(manifold)
     def cost(V: np.ndarray) -> float:
         e = problem.evaluate(V)
-        return rho * e.h + 0.5 * bend * (e.h - target) ** 2 - weight * e.variance
+        fairness = rho * e.h if bend == 0 else 0.5 * (force(e.h) ** 2 - rho**2) / bend
+        return fairness - weight * e.variance
 
     @pymanopt.function.numpy(manifold)
     def gradient(V: np.ndarray) -> np.ndarray:
         e = problem.evaluate(V)
-        return (rho + bend * (e.h - target)) * e.h_slope - weight * e.variance_slope
+        return force(e.h) * e.h_slope - weight * e.variance_slope
 
     return pymanopt.Problem(manifold, cost, euclidean_gradient=gradient, preconditioner=preconditioner)
 
@@ -47,8 +51,9 @@ def minimise(
     weight: float = 1.0,
     bend: float = 0.0,
     target: float = 0.0,
+    enough: float = 0.0,
 ) -> Evaluation:
-    """Minimise ``weight * f + rho * h + bend / 2 * (h - target)²`` from V by L-RBFGS; return the last point.
+    """Minimise ``weight * f + rho * h`` or an augmented Lagrangian from V by L-RBFGS; return the last point.
 
     Parameters
     ----------
@@ -59,8 +64,7 @@ def minimise(
     rho : float
         Penalty ρ.
     tol : float, optional
-        Norm of the gradient, divided by the larger of 1 and the square root of ρ, at which to stop
-        (the problem's own by default).
+        Norm of the gradient at which to stop; by default the problem's own times the larger of 1 and √ρ.
     max_steps : int
         Cap on the accepted steps.
     gauss_newton : bool
@@ -68,7 +72,10 @@ def minimise(
     weight : float
         Factor of f; 0 minimises the MMD alone.
     bend, target : float
-        Quadratic term of an augmented Lagrangian; 0 for the plain penalty.
+        With a positive `bend`, ``rho * h`` gives way to ``(max(rho + bend * (h - target), 0)² - rho²) / (2 bend)``,
+        the augmented Lagrangian of the *inequality* h <= target with multiplier `rho`: it never rewards a larger h.
+    enough : float
+        Value of h at which to stop.
     """
     manifold = Grassmann(*V.shape)
     if V.shape[0] == V.shape[1]:
@@ -76,10 +83,11 @@ def minimise(
     n_features = _MANY if rho >= _LARGE_RHO and V.shape[1] > 2 else _FEW
     preconditioner = GaussNewton(problem, rho, V.shape[1], n_features) if gauss_newton else None
 
-    def accepted(iteration: int, point: np.ndarray, cost: float, norm: float) -> None:
+    def accepted(iteration: int, point: np.ndarray, cost: float, norm: float) -> bool:
         problem.spend()
         if preconditioner is not None and iteration % _REFRESH == 0:
             preconditioner.refresh(point)
+        return enough > 0 and problem.evaluate(point).h <= enough
 
     optimizer = RiemannianBFGS(
         memory=25,
@@ -89,7 +97,7 @@ def minimise(
         callback=accepted,
         verbosity=0,
         max_iterations=max_steps,
-        min_gradient_norm=(problem.tol if tol is None else tol) * max(1.0, np.sqrt(rho)),
+        min_gradient_norm=problem.tol * max(1.0, np.sqrt(rho)) if tol is None else tol,
         max_cost_evaluations=20 * max_steps,
         max_time=np.inf,
     )
@@ -100,7 +108,9 @@ def minimise(
     return problem.evaluate(result.point)
 
 
-def minimise_mmd(problem: MBFProblem, V: np.ndarray, max_steps: int = 300) -> Evaluation:
-    """Minimise h alone from V (scaled so that the starting value is one)."""
+def minimise_mmd(problem: MBFProblem, V: np.ndarray) -> Evaluation:
+    """Minimise h alone from V (scaled so that its value at V is one) until it meets the tolerance."""
     start = problem.evaluate(V)
-    return minimise(problem, V, 1.0 / max(start.h, 1e-300), weight=0.0, max_steps=max_steps, tol=1e-7)
+    if start.h <= problem.tau:
+        return start
+    return minimise(problem, V, 1.0 / start.h, weight=0.0, enough=problem.tau, max_steps=300, tol=1e-7)

@@ -1,283 +1,181 @@
-"""The default schedule for MBF-PCA: continuation in the penalty and in the rank, and several starts."""
+"""The default search for MBF-PCA: from several starts a penalty path, then a climb along the constraint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from fairpca.linalg import orthonormal
-from fairpca.solvers.mbf._problem import Evaluation, MBFProblem
+from fairpca.solvers.mbf._problem import STATIONARY, Evaluation, MBFProblem
 from fairpca.solvers.mbf._subproblem import minimise, minimise_mmd
 
-__all__ = ["PathEnd", "append_direction", "escape_point", "penalty_path", "rank_continuation", "solve_continuation"]
+__all__ = ["End", "along_constraint", "penalty_path", "solve_continuation"]
 
-_LOWER, _AIM = 0.98, 0.99  # accept MMD² in [0.98 τ, τ]; the secant aims between
 _FACTOR = 4.0  # between penalties of the path
-_RHO_RANGE = 1e12  # largest ratio of penalties tried
-_NEGLIGIBLE = 1e-4  # share of the first penalty below which the unconstrained optimum counts as reached
-_SECANT_STEPS, _MULTIPLIER_STEPS = 4, 8
-_TILT = 0.2  # radians by which a new direction leaves the space without variance
-_SMALL_TAU = 1e-5  # from here on the plain path rarely arrives, and the rank is continued instead
+_LOOSE = 1e-3  # gradient norm at which a subproblem of the path ends, for each square root of the penalty
+_LOWER, _AIM = 0.998, 0.999  # a climb ends with MMD² in [0.998 τ, τ] and aims between
+_STIFFNESS = 10.0  # second derivative of the augmented term in log h, in units of the multiplier
+_LEAST = 1e-3  # share of the variance that a first multiplier lets log h cost, at least
+_ROUNDS = 15  # of the multiplier method
+_HOPE = 2e-3  # share of the variance by which the first round of a climb may underestimate its end
+_GAIN = 5e-4  # expected gain of another start, as a share of the variance (.05 points), that is not worth it
+_TRACE = 1e-2  # norm up to which components without variance are taken for traces of the search
+_FEWEST, _MOST = 4, 12  # starts, where their number is not given
 
 
-@dataclass(frozen=True)
-class PathEnd:
-    """Where a penalty path ended: the point, its penalty, whether it got to the tolerance, whether it settled there."""
+class End(NamedTuple):
+    """Where a start ended, and what it is worth: the variance or, above the tolerance, -h / τ, below any variance.
+
+    A climb that was given up is worth the estimate on which it was.
+    """
 
     at: Evaluation
-    rho: float
-    feasible: bool
-    settled: bool
+    value: float
 
 
-def _stalled(values: list[float], rho: float, steps: int) -> bool:
-    """Whether so many increases of a penalty that matters together lowered the MMD² by less than 3 percent."""
-    return len(values) > steps and rho * values[-1] > 1.0 and values[-1] > 0.97 * values[-1 - steps]
+def _trapped(problem: MBFProblem, rho: float, e: Evaluation) -> bool:
+    """Whether a local minimiser of f + ρh costs more than ρτ, hence more than any feasible point whatsoever.
 
-
-def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float, tau: float, *, lower: float = _LOWER) -> PathEnd:
-    """Follow the minimisers of f + ρh until h lies in [lower * τ, τ].
-
-    The penalty grows by factors of four until h <= τ (or falls while the first points are feasible), then a
-    safeguarded secant in (log ρ, log h) closes in; each subproblem starts from the nearer end of the bracket.
-    Where the minimisers jump over the tolerance, as they do when the frontier of variance against MMD² is not
-    concave, an augmented Lagrangian finds the constrained optimum that no penalty alone has for a minimiser.
+    It is then a local minimum of h above the tolerance, and a larger penalty only holds it there.
     """
-    e = minimise(problem, V, rho)
-    problem.log("penalty", rho, e)
-    above: tuple[float, Evaluation] | None = None
-    below: tuple[float, Evaluation] | None = None
-    if e.h > tau:
-        above, values, first = (rho, e), [e.h], rho
-        while e.h > tau:
-            if _stalled(values, rho, 2) or rho > first * _RHO_RANGE:
-                return PathEnd(e, rho, False, False)
-            rho *= _FACTOR
-            e = minimise(problem, e.V, rho)
-            problem.log("penalty", rho, e)
-            values.append(e.h)
-            if e.h > tau:
-                above = (rho, e)
-        below = (rho, e)
-    else:
-        below, first = (rho, e), rho
-        while e.h <= tau:
-            if lower * tau <= e.h or rho < _NEGLIGIBLE * first:
-                return PathEnd(e, rho, True, True)
-            below = (rho, e)
-            rho /= _FACTOR
-            e = minimise(problem, e.V, rho)
-            problem.log("penalty", rho, e)
-        above = (rho, e)
-    return _close_in(problem, above, below, tau, lower)
+    return rho * (e.h - problem.tau) > e.variance
 
 
-def _close_in(
-    problem: MBFProblem, above: tuple[float, Evaluation], below: tuple[float, Evaluation], tau: float, lower: float
-) -> PathEnd:
-    target = np.log(_AIM * tau) if lower == _LOWER else np.log(0.5 * (lower + 1) * tau)
-    for _ in range(_SECANT_STEPS):
-        if below[1].h >= lower * tau:
-            return PathEnd(below[1], below[0], True, True)
-        left, right = np.log(above[0]), np.log(below[0])
-        high, low = np.log(above[1].h), np.log(max(below[1].h, 1e-300))
-        share = float(np.clip((high - target) / (high - low), 0.05, 0.95))
-        rho = float(np.exp(left + share * (right - left)))
-        nearer = below if target - low < high - target else above
-        e = minimise(problem, nearer[1].V, rho)
-        problem.log("secant", rho, e)
-        if e.h > tau:
-            above = (rho, e)
-        else:
-            below = (rho, e)
-    if below[1].h >= lower * tau:
-        return PathEnd(below[1], below[0], True, True)
-    return _multiplier_method(problem, above, below, tau, lower)
+def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float) -> Evaluation | None:
+    """Follow the minimisers of f + ρh, ρ growing by factors of four, until h <= 4τ; None if they are trapped.
+
+    Subproblems are solved loosely, each from the last one's end.
+    """
+    while True:
+        e = minimise(problem, V, rho, tol=_LOOSE * max(1.0, np.sqrt(rho)))
+        problem.log("penalty", rho, e)
+        if e.h <= _FACTOR * problem.tau:
+            return e
+        if _trapped(problem, rho, e):
+            return None
+        V, rho = e.V, _FACTOR * rho
 
 
-def _multiplier_method(
-    problem: MBFProblem, above: tuple[float, Evaluation], below: tuple[float, Evaluation], tau: float, lower: float
-) -> PathEnd:
-    """Solve with h = target by an augmented Lagrangian, from the end of the bracket with the larger variance."""
-    target = 0.5 * (lower + 1.0) * tau
-    rho, e = above
-    bend = 4.0 * rho / target
-    for _ in range(_MULTIPLIER_STEPS):
+def _end(e: Evaluation, tau: float) -> End:
+    return End(e, e.variance if e.h <= tau else -e.h / tau)
+
+
+def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf) -> End | None:
+    """Climb from V to a stationary point of the variance with h = τ, by an augmented Lagrangian; None if trapped.
+
+    The multiplier method needs no concave frontier of variance against MMD²: where the minimisers of f + ρh jump
+    over the tolerance, it finds the constrained optimum that no penalty alone has for a minimiser.
+
+    Parameters
+    ----------
+    problem : MBFProblem
+        The problem.
+    V : ndarray of shape (q, d)
+        Start.
+    worth : float
+        Share of the variance below which the end is of no interest: the climb stops once the Lagrangian, which
+        estimates the end well after the first round, falls below.
+    """
+    target = _AIM * problem.tau
+    e = problem.evaluate(V)
+    multiplier = max(e.multiplier, _LEAST / target)
+    bend, accuracy = _STIFFNESS * multiplier / target, 0.1
+    for _ in range(_ROUNDS):
         before = abs(e.h - target)
-        e = minimise(problem, e.V, rho, bend=bend, target=target)
-        rho = max(rho + bend * (e.h - target), 1e-3 * rho)
-        problem.log("multiplier", rho, e)
-        if lower * tau <= e.h <= tau:
+        e = minimise(problem, e.V, multiplier, bend=bend, target=target, tol=accuracy * e.scale)
+        multiplier = max(multiplier + bend * (e.h - target), 1e-3 * multiplier)
+        problem.log("constraint", multiplier, e)
+        if _LOWER * problem.tau <= e.h <= problem.tau and e.kkt_residual <= STATIONARY:
             break
+        if _trapped(problem, multiplier, e):
+            return None
+        estimate = e.variance + multiplier * (target - e.h)
+        if estimate < worth:
+            return End(e, estimate)
         if abs(e.h - target) > 0.25 * before:
-            bend *= 4.0
-    inside = e.h <= tau
-    if inside and e.variance >= below[1].variance:
-        return PathEnd(e, rho, True, e.h >= lower * tau)
-    return PathEnd(below[1], below[0], True, False)
+            bend *= _FACTOR
+        accuracy = max(0.1 * accuracy, 0.3 * STATIONARY)
+    return _end(e, problem.tau)
 
 
-def append_direction(problem: MBFProblem, V: np.ndarray, rho: float) -> np.ndarray | None:
-    """Return V with one more column along which f + ρh falls to second order, or None if there is none.
-
-    The new column is a direction without variance, tilted towards the lowest eigenvector of A(V) on the
-    complement: [V, u] is stationary when V is, and that eigenvalue is its curvature. Without such a direction
-    in the data the eigenvector itself is taken.
-    """
-    A = problem.curvature_matrix(V, rho)
-    complement = np.linalg.svd(V, full_matrices=True)[0][:, V.shape[1] :]
-    values, vectors = np.linalg.eigh(complement.T @ A @ complement)
-    w = complement @ vectors[:, 0]
-    free = problem.free_directions(V)
-    if free.shape[1] == 0:
-        return np.column_stack((V, w))
-    if values[0] >= -1e-12:
-        return None
-    w = w - free[:, 0] * (free[:, 0] @ w)
-    return orthonormal(np.column_stack((V, np.cos(_TILT) * free[:, 0] + np.sin(_TILT) * w / np.linalg.norm(w))))
+def _from_above(problem: MBFProblem, V: np.ndarray, rho: float, worth: float) -> End | None:
+    """Follow the penalty path of V and climb; None if that is trapped."""
+    reached = penalty_path(problem, V, rho)
+    return None if reached is None else along_constraint(problem, reached.V, worth)
 
 
-def rank_continuation(problem: MBFProblem, V: np.ndarray, rho: float, tau: float) -> PathEnd:
-    """Solve with the columns of V, then append one column at a time up to the full dimension."""
-    d = problem.n_components
-    lower = _LOWER if V.shape[1] == d else 0.8
-    end = penalty_path(problem, V, rho, tau, lower=lower)
-    while end.at.V.shape[1] < d:
-        longer = append_direction(problem, end.at.V, end.rho)
-        if longer is None:
-            break  # no direction is worth its unfairness: the record holds V padded without variance
-        end = penalty_path(problem, longer, end.rho, tau, lower=_LOWER if longer.shape[1] == d else 0.8)
-    return end
+def _from_below(problem: MBFProblem, rng: np.random.Generator, worth: float) -> End:
+    """Minimise h alone, from near the directions without variance, and climb if that meets the tolerance."""
+    reached = minimise_mmd(problem, problem.nearly_null(rng))
+    problem.log("least MMD²", np.inf, reached)
+    climbed = along_constraint(problem, reached.V, worth) if reached.h <= problem.tau else None
+    return climbed or _end(reached, problem.tau)
 
 
-def relax_and_tighten(problem: MBFProblem, V: np.ndarray, rho: float, tau: float, factor: float = 10.0) -> PathEnd:
-    """Continue the rank at a looser tolerance, where basins are wide, then tighten by doubling the penalty."""
-    end = rank_continuation(problem, V, rho, factor * tau)
-    if end.at.V.shape[1] < problem.n_components:
-        return penalty_path(problem, end.at.V, end.rho, tau)
-    e, rho, above = end.at, end.rho, end
-    values = [e.h]
-    while e.h > tau:
-        if _stalled(values, rho, 4):
-            return PathEnd(e, rho, False, False)
-        above = PathEnd(e, rho, False, False)
-        rho *= 2.0
-        e = minimise(problem, e.V, rho)
-        problem.log("tighten", rho, e)
-        values.append(e.h)
-    if above is end and end.at.h <= tau:
-        return penalty_path(problem, e.V, rho, tau)
-    return _close_in(problem, (above.rho, above.at), (rho, e), tau, _LOWER)
-
-
-def escape_point(problem: MBFProblem, rho: float) -> np.ndarray:
-    """Return PCA, moved off the stationary point that it is when the dimension reaches the rank.
-
-    Then every column without variance is useless and no gradient leaves the row space: the top eigenvector of
-    V'A(V)V is turned towards a direction without variance, if there is one outside V.
-    """
-    V = problem.pca(problem.n_components)
-    if problem.n_components < problem.rank or problem.size == problem.n_components:
-        return V
-    A = problem.curvature_matrix(V, rho)
-    rows = slice(0, min(problem.rank, problem.n_components))
-    _, vectors = np.linalg.eigh(A[rows, rows])
-    v = np.zeros(problem.size)
-    v[rows] = vectors[:, -1]
-    u = problem.free_directions(V)[:, 0]
-    rest = V - np.outer(v, v @ V)
-    basis = np.linalg.svd(rest)[0][:, : problem.n_components - 1]
-    return orthonormal(np.column_stack((basis, np.cos(_TILT) * v + np.sin(_TILT) * u)))
-
-
-def _first_penalty(problem: MBFProblem, V: np.ndarray) -> float:
-    return 1.0 / max(problem.evaluate(V).h, 1e-12)
-
-
-def _strategies(problem: MBFProblem, rng: np.random.Generator) -> list[tuple[str, Callable[[], PathEnd]]]:
-    """Return the starts in the order in which `n_starts` takes them."""
-    d, tau = problem.n_components, problem.tau
-    axes = problem.pca(problem.size)
-
-    def path() -> PathEnd:
-        rho = _first_penalty(problem, problem.pca(d))
-        return penalty_path(problem, escape_point(problem, rho), rho, tau)
-
-    def relaxed(columns: list[int], factor: float) -> Callable[[], PathEnd]:
-        V = axes[:, columns]
-        return lambda: relax_and_tighten(problem, V, _first_penalty(problem, V), tau, factor)
-
-    def ranked(columns: list[int]) -> Callable[[], PathEnd]:
-        V = axes[:, columns]
-        return lambda: rank_continuation(problem, V, _first_penalty(problem, V), tau)
-
-    def random() -> PathEnd:
-        V = problem.random(rng)
-        return penalty_path(problem, V, _first_penalty(problem, V), tau)
-
-    r = problem.rank
-    if d == 1 or d >= r:
-        named: list[tuple[str, Callable[[], PathEnd]]] = [("path", path)]
-    elif tau > _SMALL_TAU:
-        named = [("path", path), ("rank 1", ranked([0])), ("relax", relaxed([0], 10.0))]
-    elif d == 2:
-        named = [("path", path), ("rank 1", ranked([0]))]
-    else:
-        named = [("relax", relaxed([0], 10.0)), ("relax 2", relaxed([0, 1], 10.0)), ("rank 1", ranked([0]))]
-        named += [("relax 100", relaxed([0], 100.0)), ("path", path)]
-    if 1 < d < r:
-        named += [(f"axis {j + 1}", ranked([j])) for j in range(1, r)]
-    return named + [("random", random)] * 100
+def _without_traces(problem: MBFProblem, e: Evaluation) -> Evaluation:
+    """Return e without the traces of directions without variance that an inexact solution is left with."""
+    V = e.V.copy()
+    V[problem.rank :] = 0.0
+    if not 0 < np.linalg.norm(e.V[problem.rank :]) < _TRACE:
+        return e
+    clean = problem.evaluate(orthonormal(V))
+    return clean if clean.h <= problem.tau and clean.kkt_residual <= STATIONARY else e
 
 
 def solve_continuation(
-    problem: MBFProblem, n_starts: int, random_state: int, start: np.ndarray | None = None
-) -> tuple[bool, int]:
-    """Run the starts and leave the best feasible subspace in ``problem.record``.
+    problem: MBFProblem, n_starts: int | None, random_state: int, start: np.ndarray | None = None
+) -> tuple[Evaluation, int]:
+    """Search from several starts, the first of them PCA, for the best stationary point with h <= τ.
 
-    Starts are taken until `n_starts` of them have ended feasibly; while none has, up to `n_starts` plus four
-    are tried, and then the MMD alone is minimised from further points, to say how small it gets.
+    A start follows its penalty path. Where that is trapped, this start and all later ones come from the fair side:
+    they minimise h alone until it meets the tolerance, beginning near the directions without variance if there are
+    any. Either way the climb along the constraint follows.
+
+    Parameters
+    ----------
+    problem : MBFProblem
+        The problem; its record keeps the best feasible and the least unfair point seen.
+    n_starts : int, optional
+        Number of starts. None: until another start can be expected to gain less than .05 points of variance, four
+        at least and twelve at most, and all twelve while none is feasible. If the values of n starts are a sample,
+        the next one is the largest with probability 1/(n + 1), and exceeds the others by about as much as the
+        largest now exceeds the second: the expected gain is estimated by that gap over n.
+    random_state : int
+        Seed of the random starts.
+    start : ndarray of shape (q, d), optional
+        First start, instead of PCA.
 
     Returns
     -------
-    settled : bool
-        Whether the path that led to the best subspace ended with h in [0.98 τ, τ], at a jump of h, or at the
-        unconstrained optimum.
+    best : Evaluation
+        The best end; the one with the smallest h if no start ended with h <= τ.
     used : int
-        Number of starts.
+        Number of starts, 0 if PCA is feasible, and hence optimal.
     """
     rng = np.random.default_rng(random_state)
-    record = problem.record
-    settled, best, used, good = False, -np.inf, 0, 0
-    strategies = _strategies(problem, rng)
-    if start is not None:
-        strategies.insert(
-            0, ("given", lambda: penalty_path(problem, start, _first_penalty(problem, start), problem.tau))
-        )
-    for name, run in strategies:
-        if good >= n_starts or (used >= n_starts + 4):
-            break
-        used += 1
-        end = run()
-        problem.log(f"end {name}", end.rho, end.at)
-        good += end.feasible
-        if record.feasible is not None and record.feasible.variance > best + 1e-12:
-            best, settled = record.feasible.variance, end.settled
-    if record.feasible is None:
-        settled = _least_unfair(problem, rng)
-    return settled, used
-
-
-def _least_unfair(problem: MBFProblem, rng: np.random.Generator) -> bool:
-    """Minimise h alone from several points; if that meets the tolerance, go on from there."""
-    record = problem.record
-    starts = [record.fairest.V] if record.fairest is not None else []
-    starts += [problem.random(rng) for _ in range(5)]
-    for V in starts:
-        e = minimise_mmd(problem, V)
-        problem.log("least MMD²", np.inf, e)
-        if e.h <= problem.tau:
-            return penalty_path(problem, e.V, 1.0 / max(e.h, 1e-12), problem.tau).settled
-    return False
+    best = problem.evaluate(problem.pca())
+    if best.h <= problem.tau:
+        return best, 0
+    rho = 1.0 / best.h
+    ends: list[End] = []
+    paths = True
+    while len(ends) < (_MOST if n_starts is None else n_starts):
+        worth = max((end.value for end in ends), default=-np.inf) - _HOPE
+        V = problem.random(rng) if ends else problem.tilted_pca(rng) if start is None else start
+        end = _from_above(problem, V, rho, worth) if paths else None
+        if end is None:
+            paths = False
+            end = _from_below(problem, rng, worth)
+        problem.log("end", np.nan, end.at)
+        ends.append(end)
+        if n_starts is None and len(ends) >= _FEWEST:
+            second, largest = sorted(end.value for end in ends)[-2:]
+            if largest >= 0 and largest - second <= _GAIN * len(ends):
+                break
+    best = max(ends, key=lambda end: end.value).at
+    seen = problem.record.feasible
+    if seen is not None and (best.h > problem.tau or seen.variance > best.variance + _GAIN):
+        climbed = along_constraint(problem, seen.V)  # a start passed by a better point than any at which one ended
+        best = climbed.at if climbed is not None and climbed.value >= seen.variance - _GAIN else seen
+    return _without_traces(problem, best), len(ends)

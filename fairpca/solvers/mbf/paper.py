@@ -113,7 +113,7 @@ def _subproblem(
 
 def _start(problem: MBFProblem, options: REPMSOptions, rng: np.random.Generator) -> np.ndarray:
     if options.start == "pca":
-        return problem.pca(problem.n_components)
+        return problem.pca()
     if options.start == "random":
         return problem.random(rng)
     frames = [problem.random(rng) for _ in range(11)]
@@ -142,7 +142,7 @@ def solve_repms(problem: MBFProblem, options: REPMSOptions, random_state: int, t
     """
     rng = np.random.default_rng(random_state)
     weight = 1.0 if options.objective == "normalised" else total_variance
-    rho = options.rho_start / max(problem.evaluate(problem.pca(problem.n_components)).h, 1e-12)
+    rho = options.rho_start / max(problem.evaluate(problem.pca()).h, 1e-12)
     V = _start(problem, options, rng)
     epsilon = options.epsilon_start
     for _ in range(options.max_outer + 1):

@@ -12,7 +12,7 @@ import numpy as np
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
-from fairpca.solvers.mbf._problem import Budget, MBFProblem, Term, row_space
+from fairpca.solvers.mbf._problem import STATIONARY, Budget, Evaluation, MBFProblem, Term, row_space
 from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
@@ -24,6 +24,7 @@ __all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
 Solver = Literal["continuation", "repms"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
+_NOTHING = 1e-6  # share of the variance below which directions without any are returned instead
 _ROUNDS = 6  # of tightening, when an approximate kernel guides the search
 _FOURIER_PAYS = 100  # rows for each frequency from which on a sine and a cosine cost less than the exact kernel
 _REACH = 1e30  # largest ratio of distances to σ, or of σ to them, whose powers the search can hold
@@ -70,7 +71,7 @@ class MBFSettings(SearchOptions):
 
     solver: Solver = "continuation"
     repms: REPMSOptions = field(default_factory=REPMSOptions)
-    n_starts: int = 1
+    n_starts: int | None = None
     n_threads: int = 1
     random_state: int = 0
 
@@ -143,10 +144,7 @@ def _search_terms(
 class _Outcome:
     """What a search leaves behind."""
 
-    V: np.ndarray
-    mmd2: float
-    feasible: bool
-    settled: bool
+    at: Evaluation
     starts: int
     interrupted: bool
     exhausted: bool
@@ -154,15 +152,15 @@ class _Outcome:
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
     """Run one solver; whatever ends it, the best that was seen is kept, PCA first of all."""
-    problem.evaluate(problem.pca(problem.n_components))
-    settled, starts, interrupted, exhausted = False, 0, False, False
-    returned: np.ndarray | None = None
+    problem.evaluate(problem.pca())
+    starts, interrupted, exhausted = 0, False, False
+    returned: Evaluation | None = None
     try:
         if settings.solver == "repms":
-            returned = solve_repms(problem, settings.repms, settings.random_state, total)
-            settled, starts = True, 1
+            V = solve_repms(problem, settings.repms, settings.random_state, total)
+            returned, starts = problem.evaluate(V), 1
         else:
-            settled, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
+            returned, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
     except Budget:
         exhausted = True
     except KeyboardInterrupt:
@@ -171,12 +169,9 @@ def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.
         if problem.record.fairest is None:
             raise
         interrupted = True
-    if returned is not None:
-        e = problem.evaluate(returned)
-        return _Outcome(returned, e.h, e.h <= problem.tau, settled, starts, interrupted, exhausted)
-    best = problem.record.feasible or problem.record.fairest
+    best = returned or problem.record.feasible or problem.record.fairest
     assert best is not None
-    return _Outcome(best.V, best.h, best.h <= problem.tau, settled, starts, interrupted, exhausted)
+    return _Outcome(best, starts, interrupted, exhausted)
 
 
 def solve_mbf(
@@ -221,9 +216,11 @@ def solve_mbf(
     SolverResult
         ``objective`` is tr V'ΣV, to be maximised (population covariance); ``bound`` is that of PCA, which no subspace
         exceeds. The status is ``"optimal"`` (PCA itself has h <= τ), ``"converged"`` (h <= τ, evaluated exactly on
-        all rows), ``"max_iter"`` (h <= τ, but the budget ended the search), ``"infeasible"`` (`V` has the smallest h
-        found) or ``"interrupted"`` (Ctrl-C ended the search; `V` is the best so far, whether or not h <= τ).
-        ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, and
+        all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"`` (h <= τ, but the budget ended the
+        search, or the residual is larger), ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"``
+        (Ctrl-C ended the search; `V` is the best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``,
+        ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
+        Lagrangian's gradient on the Grassmannian, with the least-squares multiplier, over that of the variance), and
         ``mmd2_approximate`` with an approximate kernel; ``history`` the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
@@ -264,29 +261,32 @@ def solve_mbf(
             f"[MBFPCA] {perf_counter() - began:7.2f} s  kernel of {size} different rows, rank {reduced.rank}",
             flush=True,
         )
-    V = lifted(problem.pca(n_components))
+    V = lifted(problem.pca())
     optimal = settings.solver == "continuation" and exact_mmd2(V) <= tau
     outcome = (
-        _Outcome(problem.pca(n_components), 0.0, True, False, 0, False, False)
+        _Outcome(problem.evaluate(problem.pca()), 0, False, False)
         if optimal
         else _search(problem, settings, reduced.total, None)
     )
-    V = lifted(outcome.V)
+    V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
-    evaluations, steps = problem.record.n_evaluations, problem.record.n_iter
+    evaluations, steps = 0 if optimal else problem.record.n_evaluations, problem.record.n_iter
     if settings.approximation_for(len(X)) is not None and not optimal:
         V, outcome, problem, counts = _tightened(
             problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau
         )
-        extra["mmd2_approximate"] = outcome.mmd2
+        extra["mmd2_approximate"] = outcome.at.h
         evaluations, steps = evaluations + counts[0], steps + counts[1]
     mmd2 = exact_mmd2(V)
-    if mmd2 > tau and settings.solver == "continuation" and problem.size - problem.rank >= n_components:
-        V = lifted(problem.free_directions(np.zeros((problem.size, 0)))[:, :n_components])
+    nothing = mmd2 > tau or outcome.at.variance < _NOTHING
+    if nothing and settings.solver == "continuation" and problem.size - problem.rank >= n_components:
+        null = problem.evaluate(np.eye(problem.size)[:, problem.rank :][:, :n_components])
+        outcome, V = replace(outcome, at=null), lifted(null.V)
         mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
     ceiling = max(float(reduced.spectrum[:n_components].sum()), variance)
-    status: Status = "infeasible" if mmd2 > tau else "max_iter" if outcome.exhausted else "converged"
+    unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
+    status: Status = "infeasible" if mmd2 > tau else "max_iter" if unfinished else "converged"
     if optimal:
         status = "optimal"
     if outcome.interrupted:
@@ -299,7 +299,7 @@ def solve_mbf(
         "n_evaluations": evaluations,
         "n_starts": outcome.starts,
         "rank": reduced.rank,
-        "tolerance_used": outcome.settled,
+        "kkt_residual": outcome.at.kkt_residual,
     }
     message = _message(status, mmd2, tau, outcome, settings, reduced.rank, n_components)
     if message:
@@ -328,26 +328,39 @@ def _tightened(
     exact_mmd2: Callable[[np.ndarray], float],
     tau: float,
 ) -> tuple[np.ndarray, _Outcome, MBFProblem, tuple[int, int]]:
-    """Lower the target of the approximate kernel until the exact kernel meets τ, a few rounds at most."""
-    target, evaluations, steps = problem.tau, 0, 0
-    V = lifted(outcome.V)
+    """Move the target of the approximate kernel until the exact kernel just meets τ, a few rounds at most.
+
+    The first search takes all starts; the others go on from where the last one ended.
+    """
+    target, evaluations, steps, starts = problem.tau, 0, 0, outcome.starts
+    V = lifted(outcome.at.V)
     value = exact_mmd2(V)
     best = (value, V, outcome, problem)
+    missed, met = problem.tau, 0.0  # the smallest target that missed τ, and the largest that met it
+    once = replace(settings, n_starts=1)
     for _ in range(_ROUNDS):
-        if value <= tau or outcome.interrupted or outcome.exhausted:
+        if outcome.interrupted or outcome.exhausted or (target == problem.tau and value <= tau):
             break
-        # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
-        target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        if value > tau:
+            missed = target
+        elif target > met:
+            met = target
+        if met == 0:
+            # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
+            target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        else:
+            target = float(np.sqrt(met * missed))
         following = problem_at(target)
-        outcome = _search(following, settings, reduced.total, outcome.V)
-        V = lifted(outcome.V)
+        outcome = _search(following, once, reduced.total, outcome.at.V)
+        V = lifted(outcome.at.V)
         value = exact_mmd2(V)
         evaluations += following.record.n_evaluations
         steps += following.record.n_iter
-        if value < best[0]:
+        better = value < best[0] if best[0] > tau else value <= tau and outcome.at.variance > best[2].at.variance
+        if better:
             best = (value, V, outcome, following)
     # Whichever round is returned, the search as a whole ended as its last round did.
-    ended = replace(best[2], interrupted=outcome.interrupted, exhausted=outcome.exhausted)
+    ended = replace(best[2], starts=starts, interrupted=outcome.interrupted, exhausted=outcome.exhausted)
     return best[1], ended, best[3], (evaluations, steps)
 
 
@@ -360,6 +373,8 @@ def _message(
         begin = "interrupted; the best iterate so far is returned"
     elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
+    elif mmd2 <= tau:
+        begin = f"ended where the variance is not stationary: relative KKT residual {outcome.at.kkt_residual:.1e}"
     elif settings.solver == "repms":
         begin = "Algorithm 1 ended at an iterate that violates its constraint; solver='continuation' may do better"
     else:
