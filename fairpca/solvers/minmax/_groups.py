@@ -103,10 +103,10 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
 
 
 def _anisotropy(pencil: Pencil) -> float:
-    """Share of the matrices' largest eigenvalue that exceeds their mean eigenvalue, at least rounding's."""
+    """Share of the largest eigenvalue that exceeds the mean; not so small that residuals drown in rounding."""
     tops = np.linalg.eigvalsh(pencil.small)[:, -1]
     size = float(np.abs(tops).max()) or 1.0
-    return float(np.clip((tops - pencil.traces / pencil.n_features).max() / size, 1e-7, 1.0))
+    return float(np.clip((tops - pencil.traces / pencil.n_features).max() / size, 1e-5, 1.0))
 
 
 def _directions(point: FacePoint) -> tuple[np.ndarray, np.ndarray]:
