@@ -111,7 +111,7 @@ def solve_fantope_minmax(
     d : int
         Trace.
     tol : float
-        Gap at which to stop, relative to half the largest spread of a matrix's eigenvalues.
+        Gap at which to stop, relative to half the largest spread of a matrix's eigenvalues times d.
     start : ndarray of shape (m,), optional
         Weights to begin with; they are moved off the boundary.
     max_iter : int
@@ -134,7 +134,7 @@ def solve_fantope_minmax(
     weights = np.full(m, 1.0 / m) if start is None else 0.9 * start / start.sum() + 0.1 / m
     mu = 1.0 if start is None else 1e-2
     best: FacePoint | None = None
-    wanted = max(tol, 1e-15 * size / scale)  # the second is rounding of what was given
+    wanted = max(tol * d, 1e-15 * size / scale)  # the second is rounding of what was given
     n_iter = 0
     while True:
         for _ in range(50):
