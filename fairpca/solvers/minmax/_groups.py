@@ -35,6 +35,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     small_before, large_before = pencil.n_small, pencil.n_large
     m, p = pencil.n_matrices, pencil.n_features
     floor = 1e-14 * float(pencil.traces.max())
+    share = 1.0
     units = list(np.eye(m))
     uniform = np.full(m, 1.0 / m)
     if not pencil.is_dense:
@@ -42,6 +43,9 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         pencil.refine([uniform], d, tol=1e-3)
         pencil.refine(units, d)
         pencil.compress([uniform], d)
+        # What a multiple of the identity adds to the norm decides nothing: tolerances are relative to the rest.
+        share = _anisotropy(pencil)
+        pencil.refine(units, d, share * pencil.tol)
     own = [pencil.top_sum(unit, d) for unit in units]
     best = np.array([total for total, _ in own])
     references = pencil.traces if objective == "error" else best
@@ -56,8 +60,8 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         kept, fractions = _directions(point)
         basis = pencil.lift(kept)
         uppers.append(float(point.losses.max()))
-        stop = max(split_ties(point.spectrum, d, _TIE * abs(float(point.spectrum[0])))[1], kept.shape[1])
-        grew = pencil.refine([weights], min(stop, p))
+        stop = max(split_ties(point.spectrum, d, _TIE * share * abs(float(point.spectrum[0])))[1], kept.shape[1])
+        grew = pencil.refine([weights], min(stop, p), share * pencil.tol)
         total, error = pencil.top_sum(weights, d, stop)
         duals.append(float(weights @ references) - total)
         bound = max(bound, duals[-1] - error)
@@ -96,6 +100,13 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         history={"upper": np.array(uppers), "dual": np.array(duals)},
         extra=extra,
     )
+
+
+def _anisotropy(pencil: Pencil) -> float:
+    """Share of the largest eigenvalue that exceeds the mean; not so small that residuals drown in rounding."""
+    tops = np.linalg.eigvalsh(pencil.small)[:, -1]
+    size = float(np.abs(tops).max()) or 1.0
+    return float(np.clip((tops - pencil.traces / pencil.n_features).max() / size, 1e-5, 1.0))
 
 
 def _directions(point: FacePoint) -> tuple[np.ndarray, np.ndarray]:

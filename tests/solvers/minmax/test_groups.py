@@ -168,3 +168,13 @@ def test_nearly_isotropic_groups_are_decided_by_what_differs(size):
     result, alone = (solve_minmax(M, 13) for M in (np.eye(p) + noise, noise))
     assert result.status == "optimal" and result.n_iter < 60
     assert result.objective == pytest.approx(alone.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-8])
+def test_nearly_isotropic_large_groups_are_refined_by_what_differs(size):
+    """Residuals relative to the norm, which is nearly all identity, would leave the noise unresolved."""
+    p = 151
+    for seed in range(3):
+        noise = np.random.default_rng(seed).standard_normal((5, p, p)) * size
+        M = np.eye(p) + noise + noise.transpose(0, 2, 1)
+        check(M, 9, solve_minmax(M, 9))
