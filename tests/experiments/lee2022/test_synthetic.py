@@ -111,11 +111,11 @@ def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
 
 def test_grid_of_synthetic_2():
     grid = get("lee2022/synthetic2").grid("paper")
-    taus = [f"tau={text}" for text in ("1", "1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7")]
+    taus = [f"tau={text}" for text in ("1", "1e-1", "1e-2", "1e-3", "1e-4", "1e-5")]
     for method in ("mbfpca", "mbfpca_ours"):
         of = [cell for cell in grid if cell["method"] == method and cell["protocol"] == "printed"]
         assert list(dict.fromkeys(cell["setting"] for cell in of)) == taus
-        assert {cell["p"] for cell in of} == set(range(20, 101, 10)) and len(of) == 9 * 8 * 10
+        assert {cell["p"] for cell in of} == set(range(20, 101, 10)) and len(of) == 9 * 6 * 10
     stated = {(cell["method"], cell["setting"]) for cell in grid if cell["protocol"] == "stated"}
     assert stated == {("pca", ""), ("fpca", "delta=0"), ("mbfpca_ours", "tau=1e-5")}
     assert {cell["d"] for cell in grid} == {5}
