@@ -17,12 +17,13 @@ from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.vu2022 import methods
 from fairpca.experiments.vu2022.protocol import Method, run_split
-from fairpca.experiments.vu2022.tables import DATASETS
 
 __all__ = ["PERTURBATION", "run_fairpca", "run_rfpca"]
 
 PERTURBATION = 1e-15
 _SPLITS, _DRAWS = 10, 1
+# Where a hostile reading of the tables found numbers that move, and three where it found none.
+_DATASETS = ("image", "wine_quality", "german_credit", "default_credit", "energy", "e_coli", "letter")
 _RFPCA_REACTS = ("image", "energy")
 _CRITERIA = ("abdiff", "are")
 
@@ -47,7 +48,7 @@ def run_rfpca(*, dataset: str, split: int, method: str, draw: int) -> dict[str, 
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:
-    datasets, splits = (DATASETS, _SPLITS) if profile == "paper" else (("energy",), 1)
+    datasets, splits = (_DATASETS, _SPLITS) if profile == "paper" else (("energy",), 1)
     # Algorithm 1 reacts on Image alone, and costs as much as the tables themselves.
     chosen = {"fairpca": datasets, "rfpca": tuple(name for name in datasets if name in _RFPCA_REACTS)}
     return [
