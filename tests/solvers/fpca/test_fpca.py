@@ -499,7 +499,7 @@ def test_the_whole_space_is_explained(rows):
     ("parameters", "error", "message"),
     [
         ({"delta": -1}, ValueError, "delta=-1 is out of range"),
-        ({"mu": float("nan")}, ValueError, "mu=nan is out of range"),
+        ({"mu": float("nan")}, ValueError, "mu=nan is not a number"),
         ({"mu": "strong"}, ValueError, "mu='strong' is not known; choose one of 'auto'"),
         ({"mu": 1e200}, ValueError, r"mu=1e\+200 makes the covariance penalty 7e\+197 times as heavy"),
         ({"tol": 0}, ValueError, "tol=0 is out of range"),
