@@ -35,7 +35,7 @@ def test_interrupted_table(tmp_path):
 
     # The last of seven cells is Algorithm 1 with a small tolerance, which takes seconds.
     wait_for(lambda: finished() == 6)
-    time.sleep(0.5)
+    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
