@@ -327,7 +327,7 @@ register_claims(
     run_claims,
     "Verdicts on the statements about figures and tables",
     inputs=(
-        *(f"vu2022/{stem}" for stem in ("toy", "pareto", "dimensions", "radius", "tables", "table2")),
+        *(f"vu2022/{stem}" for stem in ("toy", "pareto", "dimensions", "radius", "rounding", "tables", "table2")),
         *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
     ),
 )
