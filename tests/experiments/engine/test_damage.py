@@ -158,34 +158,6 @@ def test_cluster_without_workers(store, impatient, scheduler):
     assert "has had no workers for 3 s. Start some" in in_cluster(scheduler[1], store)
 
 
-@pytest.mark.parametrize("lost", ["scheduler", "worker"])
-def test_cluster_that_goes_away(store, impatient, scheduler, monkeypatch, lost):
-    process, address = scheduler
-    environment = {**os.environ, "TOY_SLEEP": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests/cases'}"}
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nworkers", "1", "--nthreads", "1"]
-    worker = subprocess.Popen(
-        [*command, "--no-nanny", "--no-dashboard"], env=environment, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-
-    def end():
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not (store.exists() and stored(store)):
-            time.sleep(0.1)
-        (process if lost == "scheduler" else worker).kill()
-
-    thread = threading.Thread(target=end)
-    thread.start()
-    try:
-        monkeypatch.setattr("fairpca.experiments.engine.places.PATIENCE", 10.0)
-        said = in_cluster(address, store)
-    finally:
-        thread.join()
-        worker.kill()
-        worker.wait()
-    assert ("cannot be reached any more" if lost == "scheduler" else "has had no workers") in said
-    assert stored(store) >= 1
-
-
 def stored(store):
     with sqlite3.connect(store, timeout=10) as connection:
         try:

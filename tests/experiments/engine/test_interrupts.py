@@ -78,6 +78,7 @@ def test_the_context_leaves_everything_else_alone():
 def start(store, way, trace, *more):
     environment = {
         **os.environ,
+        "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning",  # loky's clean-up after killed workers speaks up
         "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests/cases'}",
         "STUBBORN_TRACE": str(trace),
     }
