@@ -36,7 +36,9 @@ def run_claims(*, method):
     return [judge("most", f"{ours:.1f}", ours > stated, reason="It is less.").findings() | {"id": "most"}]
 
 
-register_claims("toy2030/claims", run_claims, "Verdicts")
+register_claims(
+    "toy2030/claims", run_claims, "Verdicts", inputs=("toy2030/coins", "published/toy2030/claims")
+)
 '''
 
 CHAPTER = """\
