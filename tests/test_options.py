@@ -14,7 +14,10 @@ from fairpca._options import Options, choices
 ESTIMATORS = [
     getattr(fairpca, name) for name in fairpca.__all__ if hasattr(getattr(fairpca, name), "fit") and name[0:4] != "Base"
 ]
-DECLARING = [*ESTIMATORS, *{kind._options_class for kind in ESTIMATORS} - {Options}]
+DECLARING = [
+    *ESTIMATORS,
+    *sorted({kind._options_class for kind in ESTIMATORS} - {Options}, key=lambda kind: kind.__name__),
+]
 
 
 def documented(kind):
