@@ -17,6 +17,10 @@ from fairpca import GroupMoments
 from fairpca.linalg import subspace_distance
 
 EACH = pytest.mark.parametrize("estimator", CONFIGURED, ids=repr)
+# The paper's own schedule, one of the configurations, may keep a point that is not stationary, and says so.
+ENDS_EARLY = pytest.mark.filterwarnings(
+    "ignore:MBFPCA. ended where the variance is not stationary:sklearn.exceptions.ConvergenceWarning"
+)
 
 
 # pytest 9 refuses generators, so the checks are listed here.
@@ -76,6 +80,7 @@ def test_transform_needs_no_groups_and_keeps_names(estimator, data):
 
 
 @EACH
+@ENDS_EARLY
 def test_pickle_and_pipeline(estimator, data):
     X, sex = data
     y = (sex == "f").to_numpy()
@@ -89,6 +94,7 @@ def test_pickle_and_pipeline(estimator, data):
 
 
 @EACH
+@ENDS_EARLY
 def test_grid_search_with_metadata_routing(estimator, data):
     import sklearn
 
