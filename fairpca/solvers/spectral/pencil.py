@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
 from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
-__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
+__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error", "whole_top_sum"]
 
 _GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
@@ -389,6 +389,11 @@ class Pencil:
         self._small = (self._small + self._small.transpose(0, 2, 1)) * 0.5
         self._size = q
         self.version += 1
+
+
+def whole_top_sum(pencil: Pencil, weights: np.ndarray, d: int) -> float:
+    """Return the sum of the `d` largest eigenvalues of the whole weighted matrix, without the basis."""
+    return float(np.linalg.eigvalsh(np.tensordot(weights, pencil.matrices, axes=1))[-d:].sum())
 
 
 def sum_error(squares: np.ndarray, edge: np.ndarray) -> float:
