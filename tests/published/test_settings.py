@@ -23,14 +23,18 @@ def _stated(paper):
     return {row["id"]: row for row in published.load_settings(paper).to_dict("records")}
 
 
+@pytest.fixture(scope="module")
+def board():
+    return published.scoreboard()
+
+
 def test_numbers_are_read_from_texts():
     assert numbers("N(0, 0.1 I + 11') and 1e-5, −2 or 3.; p_0 stays") == (0, 0.1, 11, 1e-5, -2, 3)
     assert lists("a in {0., 0.5} and b in {1e-3}, not {x}") == [(0, 0.5), (1e-3,), ()]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_stated_setting_is_compared_or_declared_open(paper):
-    board = published.scoreboard()
+def test_every_stated_setting_is_compared_or_declared_open(paper, board):
     settings = board[(board["paper"] == paper) & (board["kind"] == "setting")].set_index("id")
     assert set(_compared(paper)) <= set(_stated(paper)) == set(settings.index)
     assert settings.loc[sorted(set(_stated(paper)) - set(_compared(paper))), "reason"].ne("").all()

@@ -15,7 +15,7 @@ from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, judge_settings, lists
 from fairpca.experiments.engine.verdicts import as_records, register_claims
-from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS
+from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS, TAUS
 from fairpca.experiments.lee2022.communality import drawn_features, table1_cells
 from fairpca.experiments.lee2022.fig1 import TAU
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS
@@ -153,6 +153,12 @@ def _dimensions(statement: str, value: float) -> tuple[str, bool, str]:
     return f"{', '.join(map(str, used))} in Table 1", used == stated, "Others."
 
 
+def _table_settings(statement: str, value: float) -> tuple[str, bool, str]:
+    used = [tuple(DELTAS.values()), tuple(TAUS.values())]
+    text = f"delta = {', '.join(f'{v:g}' for v in used[0])}; tau = {', '.join(f'{v:g}' for v in used[1])}"
+    return text, lists(statement) == used, "Others."
+
+
 def _datasets(statement: str, value: float) -> tuple[str, bool, str]:
     names = published.load("lee2022", "table1")["dataset"].unique()
     return f"{len(names)} in Table 1: {', '.join(names)}", len(names) == value, "Another number."
@@ -191,6 +197,7 @@ SETTINGS: dict[str, Setting] = {
     "synthetic2-shift": _shift,
     "uci-dimensions": _dimensions,
     "uci-datasets": _datasets,
+    "uci-settings": _table_settings,
     "communality-splits": _splits,
     "biplot-features": _arrows,
 }

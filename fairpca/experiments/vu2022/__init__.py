@@ -2,6 +2,7 @@
 
 from fairpca.experiments.vu2022 import (
     claims,
+    claims_appendix,
     claims_theory,
     dimensions,
     pareto,
@@ -15,6 +16,7 @@ from fairpca.experiments.vu2022 import (
 
 __all__ = [
     "claims",
+    "claims_appendix",
     "claims_theory",
     "dimensions",
     "pareto",

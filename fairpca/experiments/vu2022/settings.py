@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from fairpca import synthetic
+from fairpca.datasets import describe
 from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, judge_settings, lists
+from fairpca.experiments.engine.statements import Setting, judge_settings, lists, numbers
 from fairpca.experiments.engine.verdicts import as_records, register_claims
-from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius
+from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius, table2
 from fairpca.experiments.vu2022.protocol import run_split
 from fairpca.experiments.vu2022.tables import K
 
@@ -99,7 +100,7 @@ def _small_deviations(statement: str, value: float) -> tuple[str, bool, str]:
     table = load_results("vu2022/table2").table
     left = table[(table["metric"] == "n_small_sd") & (table["value"] > 0)]
     text = f"{int(left['value'].sum())} such columns are left in {len(left)} of {table['dataset'].nunique()} data sets"
-    return text, left.empty, "They are still in the files."
+    return text, left.empty and value == table2.SMALL, "They are still in the files."
 
 
 def _toy_covariances(statement: str, value: float) -> tuple[str, bool, str]:
@@ -136,6 +137,16 @@ def _simulations(statement: str, value: float) -> tuple[str, bool, str]:
     return f"{count} training samples, one test sample", count == value, "Another number of simulations."
 
 
+def _groups(name: str, reason: str = "Another threshold.") -> Setting:
+    """Compare a threshold with the one by which the groups in the authors' file are known."""
+
+    def compare(statement: str, value: float) -> tuple[str, bool, str]:
+        said = next(line for line in describe(name).splitlines() if line.startswith("Group:"))
+        return said.removeprefix("Group: "), value in numbers(said), reason
+
+    return compare
+
+
 SETTINGS: dict[str, Setting] = {
     "rfpca-grid": _grid(*methods.RFPCA_GRID.values()),
     "fairpca-iterations": _number(methods.MW_STEPS, "iterations"),
@@ -150,6 +161,11 @@ SETTINGS: dict[str, Setting] = {
     "halves-repeats": _repeats,
     "halves-values": _one_setting,
     "small-deviations": _small_deviations,
+    "groups-energy": _groups("energy"),
+    "groups-german": _groups(
+        "german_credit", "The column is attribute 13, the age in years, which has no amounts of money."
+    ),
+    "groups-skillcraft": _groups("skillcraft"),
     "toy-covariances": _toy_covariances,
     "radius-sizes": _radius_sizes,
     "radius-simulations": _simulations,
