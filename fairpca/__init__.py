@@ -52,6 +52,7 @@ _MODULES = (
     "own_data",
     "plotting",
     "published",
+    "report",
     "solvers",
     "synthetic",
 )
