@@ -155,10 +155,11 @@ class SavedModel:
         rows = table.rows
         absent = [d.column for d in self.columns if d.column not in rows.columns]
         if absent:
+            shown = ", ".join(map(repr, absent[:10])) + (", …" if len(absent) > 10 else "")
+            known = ", ".join(map(str, rows.columns[:20]))
             raise ValueError(
-                f"{table.source!r} has no column {', '.join(map(repr, absent[:10]))}"
-                f"{', …' if len(absent) > 10 else ''}, which the model was fitted with; its columns are {', '.join(map(str, rows.columns[:20]))}."
-                " Give a table with the columns of the training table."
+                f"{table.source!r} has no column {shown}, which the model was fitted with; its columns are {known}. "
+                "Give a table with the columns of the training table."
             )
         notes = self._order(table)
         parts: list[np.ndarray] = []
