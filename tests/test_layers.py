@@ -22,11 +22,12 @@ LAYERS = (
     "experiments",
     "published",
     "report plotting",
-    "minmax fpca mbfpca rfpca pca _base",
+    "minmax fpca mbfpca rfpca pca _base _collects",
     "metrics datasets synthetic",
+    "scale",
     "_moments",
     "solvers",
-    "linalg _options",
+    "linalg _options _archive _moment_sums",
     "_validation _resources _tables _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
