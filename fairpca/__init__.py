@@ -57,6 +57,7 @@ _MODULES = (
     "metrics",
     "plotting",
     "published",
+    "report",
     "solvers",
     "synthetic",
 )

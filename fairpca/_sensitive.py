@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups
@@ -49,18 +48,26 @@ def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
         raise ValueError('fairness="eop" compares rows with a positive outcome; pass the outcome as y.')
     check_rows_match("y", len(y), n_samples)
     outcomes = encode_groups(y, n_samples)
-    if len(outcomes.labels) != 2:
+    if len(outcomes.labels) > 2:
         raise ValueError(
             f'fairness="eop" needs an outcome with two values; y has {len(outcomes.labels)} '
             f"({', '.join(map(repr, outcomes.labels[:5]))}). Code it as 0 and 1; the larger counts as positive."
         )
-    present, codes = np.unique(groups.codes * 2 + outcomes.codes, return_inverse=True)
+    present, codes = np.unique(groups.codes * 2 + outcomes.codes, return_inverse=True)  # a batch may lack some
     labels = tuple((*_parts(groups.labels[code // 2]), outcomes.labels[code % 2]) for code in present)
     return Groups(labels, codes.astype(np.int64))
 
 
-def joint_moments(X: Any, sensitive: Any, y: Any, fairness: Fairness) -> tuple[GroupMoments, tuple[int, ...]]:
-    """Moments of the features with the numeric sensitive columns behind them (whose positions are returned too)."""
+def joint_moments(
+    X: np.ndarray,
+    sensitive: Any,
+    y: Any,
+    fairness: Fairness,
+    *,
+    names: Sequence[str] | None = None,
+    sample_weight: Any = None,
+) -> tuple[GroupMoments, tuple[int, ...]]:
+    """Moments of the features with the numeric sensitive columns behind them, whose positions are returned too."""
     try:
         columns = np.asarray(sensitive, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -68,17 +75,16 @@ def joint_moments(X: Any, sensitive: Any, y: Any, fairness: Fairness) -> tuple[G
             f'sensitive="numeric" needs numbers in sensitive_features: {error}. Use sensitive="groups" for names.'
         ) from None
     columns = check_rows(columns[:, None] if columns.ndim == 1 else columns, "sensitive_features")
-    features = np.asarray(X)
-    n, p = features.shape
+    n, p = X.shape
     check_rows_match("sensitive_features", len(columns), n)
-    one = Groups((None,), np.zeros(n, dtype=np.int64))
-    groups = with_outcome(one, y, n) if fairness == "eop" else one
-    moments = GroupMoments.from_data(np.column_stack((features, columns)), groups)
-    if isinstance(X, pd.DataFrame):
-        given = getattr(sensitive, "columns", [getattr(sensitive, "name", None)])
-        own = [str(name) if name is not None else f"sensitive{j}" for j, name in enumerate(given)]
-        own = own if len(own) == columns.shape[1] else [f"sensitive{j}" for j in range(columns.shape[1])]
-        moments = replace(moments, feature_names=(*map(str, X.columns), *own))
+    everyone = Groups(("all",), np.zeros(n, dtype=np.int64))
+    groups = with_outcome(everyone, y, n) if fairness == "eop" else everyone
+    moments = GroupMoments.from_data(np.column_stack((X, columns)), groups, sample_weight=sample_weight)
+    if names is not None:
+        given = list(getattr(sensitive, "columns", [getattr(sensitive, "name", None)]))
+        if len(given) != columns.shape[1] or None in given:
+            given = [f"sensitive{j}" for j in range(columns.shape[1])]
+        moments = replace(moments, feature_names=(*map(str, names), *map(str, given)))
     return moments, tuple(range(p, p + columns.shape[1]))
 
 
@@ -166,7 +172,7 @@ def coarsened(moments: GroupMoments, labels: Sequence[Any]) -> GroupMoments:
     shift = moments.means - means[united.codes]
     spread = np.einsum("gk,k,ki,kj->gij", member, moments.counts, shift, shift, optimize=True)
     scatters = np.tensordot(member, moments.scatters, axes=1) + spread
-    counts = counts.astype(moments.counts.dtype)
+    counts = np.rint(counts).astype(moments.counts.dtype) if moments.counts.dtype.kind == "i" else counts
     return replace(moments, labels=united.labels, counts=counts, means=means, scatters=scatters)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairpca._collects import one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
 from fairpca._sensitive import (
@@ -93,7 +94,7 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.sensitive = sensitive
         self.columns = columns
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find what has to be taken off.
 
         Parameters
@@ -105,6 +106,8 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it rows are left as they are, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -122,13 +125,16 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
             self._forget()
-            self.mean_, self.groups_ = rows.mean(axis=0, dtype=np.float64), ()
+            self.groups_: tuple[Any, ...] = ()
+            self.mean_ = GroupMoments.from_data(rows, one_group(rows), sample_weight=sample_weight).mean
             self.predictor_ = self.removed_ = np.zeros((0, rows.shape[1]))
             return self
-        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        names = getattr(X, "columns", None)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         if self.sensitive == "numeric":
-            return self._fit_moments(*joint_moments(X, sensitive_features, None, "dp"))
-        return self._fit_moments(GroupMoments.from_data(X, sensitive_features), ())
+            joint = joint_moments(X, sensitive_features, None, "dp", names=names, sample_weight=sample_weight)
+            return self._fit_moments(*joint)
+        return self._fit_moments(GroupMoments.from_data(X, sensitive_features, sample_weight=sample_weight), ())
 
     def _positions(self, moments: GroupMoments, sensitive_features: Any) -> tuple[int, ...]:
         """Positions of sensitive columns in moments that were given, whose other columns are the features."""
@@ -157,7 +163,7 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         self.mean_ = without_columns(moments, positions).mean
         names = moments.feature_names
-        named: tuple[Any, ...] = tuple(j if names is None else names[j] for j in positions)
+        named = tuple(j if names is None else names[j] for j in positions)
         self.groups_ = named if numeric else moments.labels
         if self.method == "leace":
             compared = (

@@ -142,7 +142,7 @@ class MeanFairPCA(BaseFairPCA):
                     'use match="mean", or cut the numbers into groups.'
                 )
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find the code.
 
         Parameters
@@ -154,6 +154,8 @@ class MeanFairPCA(BaseFairPCA):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it the result is ordinary PCA, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -162,12 +164,13 @@ class MeanFairPCA(BaseFairPCA):
         self._check_all_parameters()
         self._sensitive_positions = ()
         if isinstance(X, GroupMoments) or sensitive_features is None:
-            return super().fit(X, y, sensitive_features=sensitive_features)
+            return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if self.sensitive == "groups":
-            return super().fit(X, y, sensitive_features=self._groups(X, y, sensitive_features))
-        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        moments, self._sensitive_positions = joint_moments(X, sensitive_features, y, self.fairness)
-        return self._fit_moments(moments)
+            groups = self._groups(X, y, sensitive_features)
+            return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
+        self._forget()
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:
         """Fit a grid of parameters from moments that are taken once.
@@ -193,19 +196,36 @@ class MeanFairPCA(BaseFairPCA):
             return super().path(X, y, sensitive_features=sensitive_features, **grid)
         if self.sensitive == "groups":
             return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
-        moments, positions = joint_moments(X, sensitive_features, y, self.fairness)
+        names = getattr(X, "columns", None)
+        moments, positions = joint_moments(np.asarray(X), sensitive_features, y, self.fairness, names=names)
         return super().path(moments, sensitive_features=positions, **grid)
+
+    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
+        if sensitive_features is None or self.sensitive == "groups":
+            groups = None if sensitive_features is None else self._groups(X, y, sensitive_features)
+            return super()._moments_of(X, y, groups, sample_weight)
+        moments, self._sensitive_positions = joint_moments(
+            X,
+            sensitive_features,
+            y,
+            self.fairness,
+            names=getattr(self, "feature_names_in_", None),
+            sample_weight=sample_weight,
+        )
+        return moments
 
     def _groups(self, X: Any, y: Any, sensitive_features: Any) -> Any:
         if self.fairness == "dp":
             return sensitive_features
         return with_outcome(sensitive_features, y, len(X))
 
-    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
         if self.sensitive == "groups":
-            return super()._accept_moments(moments, sensitive_features)
+            return super()._accept_moments(moments, sensitive_features, sample_weight)
         self._sensitive_positions = positions_of(moments, sensitive_features)
-        super()._accept_moments(self._features(moments), None)
+        super()._accept_moments(self._features(moments), None, sample_weight)
         return moments
 
     def _features(self, moments: GroupMoments) -> GroupMoments:
@@ -268,7 +288,7 @@ class MeanFairPCA(BaseFairPCA):
         if self._sensitive_positions:
             names = moments.feature_names
             return tuple(j if names is None else names[j] for j in self._sensitive_positions)
-        if self.fairness == "eop" and moments.labels != (None,):
+        if self.fairness == "eop" and len(self.excluded_):
             return distinct_groups(moments.labels)
         return moments.labels
 

@@ -22,12 +22,12 @@ LAYERS = (
     "experiments",
     "published",
     "report plotting",
-    "minmax fpca mbfpca rfpca pca meanfair eraser _base",
+    "minmax fpca mbfpca rfpca pca meanfair eraser _base _collects",
     "metrics datasets synthetic",
-    "_sensitive",
+    "_sensitive scale",
     "_moments",
     "solvers",
-    "linalg _options",
+    "linalg _options _archive _moment_sums",
     "_validation _resources _tables _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}

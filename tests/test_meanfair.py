@@ -332,3 +332,28 @@ def test_equal_opportunity_does_not_depend_on_how_negatives_are_scaled(table):
 
 def test_every_data_set_was_looked_at():
     assert {name for name in names() if facts(name)} >= {"compas", "german", "adult", "credit", "lfw", "lfw_24x24"}
+
+
+def test_batches_and_weights_are_the_rows(table):
+    """Some batches have one outcome or one group only; weights count like repeated rows."""
+    X, columns, age, y = table
+    order = np.argsort(y, kind="stable")
+    for estimator, given in (
+        (MeanFairPCA(columns="each"), columns),
+        (MeanFairPCA(fairness="eop", projection="oblique"), columns["sex"]),
+        (MeanFairPCA(sensitive="numeric"), pd.Series(age, name="age")),
+        (MeanFairPCA(sensitive="numeric", fairness="eop"), pd.Series(age)),
+    ):
+        whole, parts = clone(estimator).fit(X, y, sensitive_features=given), clone(estimator)
+        for rows in np.array_split(order, 7):
+            parts.partial_fit(X.iloc[rows], y[rows], sensitive_features=given.iloc[rows])
+        np.testing.assert_allclose(parts.transform(X), whole.transform(X), atol=1e-9)
+        assert parts.groups_ == whole.groups_
+        weights = np.arange(len(X)) % 3
+        twice = np.repeat(np.arange(len(X)), weights)
+        weighted = clone(estimator).fit(X, y, sensitive_features=given, sample_weight=weights)
+        repeated = clone(estimator).fit(X.iloc[twice], y[twice], sensitive_features=given.iloc[twice])
+        np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-9)
+    weighted = LinearEraser().fit(X, sensitive_features=columns, sample_weight=weights)
+    repeated = LinearEraser().fit(X.iloc[twice], sensitive_features=columns.iloc[twice])
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-9)
