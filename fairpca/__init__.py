@@ -55,6 +55,7 @@ _MODULES = (
     "experiments",
     "linalg",
     "metrics",
+    "own_data",
     "plotting",
     "published",
     "report",
