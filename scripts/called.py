@@ -15,10 +15,11 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numba.core.event
 import pytest
 
 
-class Listener:
+class Listener(numba.core.event.Listener):
     """Collects, test by test, the names of the package's functions that are called."""
 
     def __init__(self, root: Path) -> None:
@@ -27,6 +28,7 @@ class Listener:
         self.names: dict[CodeType, str | None] = {}
         self.called: set[str] = set()
         self.tests: dict[str, dict[str, Any]] = {}
+        self.listening = False
 
     def name(self, code: CodeType) -> str | None:
         """Return "file:function" of a piece of code, None where it is not of the package."""
@@ -46,13 +48,24 @@ class Listener:
         self.called, start = set(), time.perf_counter()
         threading.setprofile(self)
         sys.setprofile(self)
+        self.listening = True
         try:
             return (yield)
         finally:
+            self.listening = False
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
             entry = self.tests.setdefault(item.nodeid, {"passed": True})
             entry |= {"seconds": time.perf_counter() - start, "called": sorted(self.called)}
+
+    def on_start(self, event: object) -> None:
+        """Be deaf while numba compiles: it makes millions of calls, none of them the package's."""
+        sys.setprofile(None)
+
+    def on_end(self, event: object) -> None:
+        """Listen again."""
+        if self.listening:
+            sys.setprofile(self)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember what did not pass."""
@@ -63,5 +76,6 @@ class Listener:
 def run(arguments: list[str], root: Path, out: Path) -> None:
     """Run tests and write, for each, whether it passed, its seconds and what it called."""
     listener = Listener(root)
+    numba.core.event.register("numba:compile", listener)
     pytest.main(arguments, plugins=[listener])
     out.write_text(json.dumps(listener.tests), encoding="utf8")

@@ -21,6 +21,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
     os.environ[_variable] = "1"
 
 import called  # noqa: E402
+import numba  # noqa: E402
 import pytest  # noqa: E402
 from mutations import Mutant, mutants, padded  # noqa: E402
 
@@ -37,8 +39,8 @@ TARGETS = ("fairpca/solvers", "fairpca/metrics", "fairpca/published", "fairpca/e
 # Tests that execute chapters or a whole checkout take minutes and say nothing about one function.
 LEFT_OUT = ("tests/chapters", "tests/published/test_toy_paper.py", "tests/test_environment.py", "tests/scripts")
 # Loaded once, before the processes of the mutants part; nothing of fairpca may be.
-HEAVY = ("numba", "scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "sklearn.utils")
-HEAVY += ("sklearn.utils.estimator_checks", "cvxpy", "hypothesis", "joblib", "matplotlib.pyplot")
+HEAVY = ("scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "sklearn.utils")
+HEAVY += ("sklearn.utils.estimator_checks", "cvxpy", "joblib", "matplotlib.pyplot")
 COLUMNS = ["path", "line", "function", "change", "verdict", "by"]
 OPTIONS = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--no-header"]
 
@@ -76,7 +78,7 @@ def copy_tree(target: Path) -> None:
     shutil.copytree(ROOT, target, ignore=leave)
 
 
-def in_child(arguments: list[str], tree: Path, log: Path, out: Path | None = None) -> int:
+def in_child(arguments: list[str], tree: Path, log: Path, compiled: Path, out: Path | None = None) -> int:
     """Start pytest in a process of its own, in a copy of the tree; return its number."""
     if process := os.fork():
         return process
@@ -87,7 +89,8 @@ def in_child(arguments: list[str], tree: Path, log: Path, out: Path | None = Non
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         os.chdir(tree)
-        os.environ |= {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(tree.parent / f"numba_{tree.name}")}
+        os.environ |= {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(compiled)}
+        numba.config.CACHE_DIR = str(compiled)  # numba has read its environment already
         sys.path[:0] = [str(tree)]
         if out is None:
             sys.dont_write_bytecode = True
@@ -95,7 +98,11 @@ def in_child(arguments: list[str], tree: Path, log: Path, out: Path | None = Non
         else:
             called.run(arguments, tree, out)
             code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 
@@ -132,10 +139,9 @@ class Slot:
         self.mutant, self.file = mutant, self.tree / mutant.path
         self.original, self.times = self.file.read_text(encoding="utf8"), self.file.stat()
         self.file.write_text(mutant.source(self.original), encoding="utf8")
-        # A caller elsewhere may have a changed function compiled in.
-        if "njit" in self.original:
-            shutil.rmtree(self.tree.parent / f"numba_{self.tree.name}", ignore_errors=True)
-        self.process = in_child([*OPTIONS, *tests], self.tree, self.log)
+        # A caller elsewhere has a changed function compiled in, so such a mutant shares nothing with the others.
+        self.compiled = self.tree.parent / f"compiled_{self.tree.name}{'_once' * ('njit' in self.original)}"
+        self.process = in_child([*OPTIONS, *tests], self.tree, self.log, self.compiled)
         self.deadline = time.monotonic() + seconds
 
     def verdict(self) -> tuple[str, str] | None:
@@ -145,8 +151,8 @@ class Slot:
             return None
         self.file.write_text(self.original, encoding="utf8")
         os.utime(self.file, ns=(self.times.st_atime_ns, self.times.st_mtime_ns))
-        if "njit" in self.original:
-            shutil.rmtree(self.tree.parent / f"numba_{self.tree.name}", ignore_errors=True)
+        if self.compiled.name.endswith("_once"):
+            shutil.rmtree(self.compiled, ignore_errors=True)
         self.mutant = None
         return judge(code, self.log.read_text(encoding="utf8", errors="replace"))
 
@@ -159,8 +165,10 @@ def listen(folder: Path, tests: list[str]) -> dict[str, dict[str, Any]]:
         file.write_text(padded(file.read_text(encoding="utf8")), encoding="utf8")
     without = [f"--ignore={path}" for path in LEFT_OUT]
     options = [option for option in OPTIONS if option != "-x"]
-    process = in_child([*options, *without, *tests], tree, folder / "listening", out)
-    os.waitpid(process, 0)
+    process = in_child([*options, *without, *tests], tree, folder / "listening", folder / "compiled", out)
+    _, status = os.waitpid(process, 0)
+    if not out.exists():
+        raise SystemExit(f"the tests did not run ({status}): {(folder / 'listening').read_text()[-3000:]}")
     shutil.rmtree(tree)
     table: dict[str, dict[str, Any]] = json.loads(out.read_text(encoding="utf8"))
     for name, entry in table.items():
@@ -205,6 +213,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0, help="time that the tests of one mutant may take")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no mutant after so many")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="tests that are asked")
     parser.add_argument("--called", type=Path, help="what tests call, from an earlier run; written where missing")
     parser.add_argument("--out", type=Path, default=Path("mutants.csv"))
@@ -228,7 +237,10 @@ def main(arguments: list[str] | None = None) -> int:
         if not rows:
             writer.writerow(COLUMNS)
         waiting.reverse()
+        end = time.monotonic() + 60 * options.minutes
         while waiting or any(slot.mutant for slot in slots):
+            if time.monotonic() > end:
+                waiting.clear()
             for slot in slots:
                 if slot.mutant is None and waiting:
                     mutant = waiting.pop()
