@@ -51,6 +51,7 @@ _MODULES = (
     "metrics",
     "plotting",
     "published",
+    "report",
     "solvers",
     "synthetic",
 )
