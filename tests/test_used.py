@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from chapter_code import cells
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("fairpca", "scripts", "_ext", "data")
 # What other people's code calls by its name, and why it is called so.
@@ -30,10 +32,9 @@ def sources() -> Iterator[tuple[Path, ast.Module]]:
             yield path, ast.parse(path.read_text(encoding="utf8"))
 
 
-def cells() -> Iterator[ast.Module]:
-    for path in sorted((ROOT / "chapters").rglob("*.md")):
-        for cell in re.findall(r"```\{code-cell\}.*?\n(.*?)```", path.read_text(encoding="utf8"), re.DOTALL):
-            yield ast.parse(re.sub(r"\A(?:---\n.*?---\n|(?::[^\n]*\n)+)", "", cell.lstrip("\n"), flags=re.DOTALL))
+def of_the_book() -> set[str]:
+    chapters = sorted((ROOT / "chapters").rglob("*.md"))
+    return {name for chapter in chapters for tree in cells(chapter) for name in names(tree)}
 
 
 def names(tree: ast.AST) -> Iterator[str]:
@@ -46,7 +47,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 
 
 def test_nothing_is_there_for_tests_alone():
-    used = {name for tree in cells() for name in names(tree)} | set(CALLED_FROM_OUTSIDE)
+    used = of_the_book() | set(CALLED_FROM_OUTSIDE)
     defined = []
     for path, tree in sources():
         used.update(names(tree))
@@ -59,7 +60,7 @@ def test_nothing_is_there_for_tests_alone():
 
 
 def test_constants_are_read():
-    used = {name for tree in cells() for name in names(tree)}
+    used = of_the_book()
     read = used.union(*(set(names(tree)) for _, tree in sources()))
     dead = [
         f"{path.relative_to(ROOT)}:{node.lineno} {target.id}"
