@@ -11,7 +11,7 @@ from chapter_code import cells
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("fairpca", "scripts", "_ext", "data")
-# What other people's code calls by its name, and why it is called so.
+# What other people's code calls by its name, and whose.
 CALLED_FROM_OUTSIDE = {
     "_n_features_out": "scikit-learn, for the names of the columns",
     "handle_starttag": "html.parser",
@@ -20,7 +20,13 @@ CALLED_FROM_OUTSIDE = {
     "on_start": "numba",
     "on_end": "numba",
     "setup": "Sphinx",
+    "partial_fit": "pipelines that learn from parts",
+    "from_batches": "users whose rows come in parts",
+    "from_dask": "users whose rows are on many machines",
     "from_chunks": "programs written for version 0.1",
+    "merge_parts": "users whose rows are in many places",
+    "as_table": "users with a table in memory",
+    "projection_": "users who want the map, not the projections",
     "fit_method": "users of the methods by name",
     "get_method": "users of the methods by name",
 }
@@ -38,9 +44,17 @@ def of_the_book() -> set[str]:
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """Yield what a source reads; a name that is imported, exported or only defined is not used by that."""
+    """Yield what a source reads, also by its name in quotation marks; being imported, exported or defined is no use."""
+    exported = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for part in ast.walk(node)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in exported:
+            yield node.value
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
