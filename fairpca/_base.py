@@ -70,7 +70,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
         groups = encode_groups(sensitive_features, len(X))
         moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
-        if not self._needs_rows or moments.n_groups < 2:
+        if not self._needs_rows or self._has_one_group(moments):
             return self._fit_moments(moments)
         if sample_weight is not None:
             raise ValueError(
@@ -80,7 +80,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
-        if moments.n_groups < 2:
+        if self._has_one_group(moments):
             self._warn_single_group(moments.labels)
             return self._fit_ordinary(moments)
         self._warn_tiny_groups(moments.labels, moments.counts)
@@ -134,7 +134,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             sensitive_features = None
         for model in models:
             model._accept_moments(moments, sensitive_features)
-        if moments.n_groups < 2:
+        if models[0]._has_one_group(moments):
             raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
         self._warn_tiny_groups(moments.labels, moments.counts)
         covariance = moments.covariance(ddof=1)
@@ -157,6 +157,10 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _check_parameters(self) -> None:
         """Raise for constructor parameters that are out of range whatever the data."""
+
+    def _has_one_group(self, moments: GroupMoments) -> bool:
+        """Whether there is nothing to compare."""
+        return moments.n_groups < 2
 
     def _check_dimension(self, moments: GroupMoments) -> int:
         """Return the number of components; a subclass may narrow the range."""

@@ -17,14 +17,15 @@ SOURCES = {
 }
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit _user_table __main__",
+    "cli _cli_fit _cli_model _cli_table __main__",
     "bench",
     "experiments",
     "published",
     "report plotting",
-    "minmax fpca mbfpca rfpca pca _base _collects",
+    "own_data",
+    "minmax fpca mbfpca rfpca pca meanfair eraser _base _collects",
     "metrics datasets synthetic",
-    "scale",
+    "_sensitive scale",
     "_moments",
     "solvers",
     "linalg _options _archive _moment_sums",
