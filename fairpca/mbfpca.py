@@ -216,9 +216,27 @@ class MBFPCA(BaseFairPCA):
             ``result_.extra`` has ``mmd2`` (exact, all rows), ``mmd2_guide`` (of the sample), ``guide_bound`` (how far
             the two may be apart with probability 95 % for a subspace chosen beforehand) and ``sample_size``.
         """
-        fit = import_module("fairpca.scale.mbf").fit_in_batches  # by name: what reads files is not part of the method
-        options = {"client": client, "store": store, "progress": progress, "sample_size": sample_size}
-        return fit(self, source, sensitive=sensitive, features=features, **options)  # type: ignore[no-any-return]
+        engine = import_module("fairpca.scale.mbf")  # by name: what reads files is not part of the method
+        self._check_all_parameters()
+        if self.fairness != "dp":
+            raise ValueError(
+                f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
+                "it the rows of the class that counts."
+            )
+        settings = self._settings()
+        data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
+        moments: GroupMoments = data.moments
+        self.n_features_in_ = moments.n_features
+        self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+        if moments.n_groups < 2:
+            return self._fit_moments(moments)
+        d = self._check_dimension(moments)
+        self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
+        result: SolverResult = engine.solve_in_batches(
+            data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
+        )
+        self.mmd2_ = float(result.extra["mmd2"])
+        return self._store(result, moments)
 
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)

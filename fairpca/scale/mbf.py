@@ -18,69 +18,112 @@ from fairpca.scale.frames import Columns
 from fairpca.scale.mmd import kernel_sums, numbered_rows, project
 from fairpca.scale.samples import RowSample
 from fairpca.solvers import SolverResult
-from fairpca.solvers.mbf import Comparison, solve_mbf
+from fairpca.solvers.mbf import Comparison, MBFSettings, solve_mbf
 
-__all__ = ["fit_in_batches"]
+__all__ = ["GatheredRows", "gather_rows", "solve_in_batches"]
 
 _ROUNDS = 4  # searches, each of which costs an exact value of all rows
 _CLOSE = 0.8  # share of tau from which on the exact value is near enough to stop
 _LEVEL = 0.05  # probability that the guide is further off than its bound
 
 
-def fit_in_batches(
-    model: Any,
+@dataclass(frozen=True)
+class GatheredRows:
+    """What one pass over the source leaves: the moments of all rows, and a sample.
+
+    Attributes
+    ----------
+    source, sensitive, features
+        Where the rows are.
+    moments : GroupMoments
+        Of all rows.
+    covariance : ndarray of shape (p, p)
+        Of all rows.
+    centred : ndarray of shape (sample_size, p)
+        The sample, less the mean of all rows.
+    groups : Groups
+        Of the sample, in the order of `counts`.
+    counts : ndarray of shape (n_groups,)
+        All rows in each group.
+    """
+
+    source: Any
+    sensitive: str | Sequence[str]
+    features: Sequence[str] | None
+    moments: GroupMoments
+    covariance: np.ndarray
+    centred: np.ndarray
+    groups: Groups
+    counts: np.ndarray
+    began: float
+
+
+def gather_rows(
     source: Any,
-    *,
     sensitive: str | Sequence[str],
     features: Sequence[str] | None,
     sample_size: int,
-    client: Any,
-    store: Any,
+    seed: int,
     progress: Callable[[str], None] | None,
-) -> Any:
-    """See :meth:`fairpca.MBFPCA.fit_batches`; `model` is the estimator."""
-    model._check_all_parameters()
+) -> GatheredRows:
+    """Read the source once."""
     check_number("sample_size", sample_size, low=100, integer=True)
     if isinstance(source, Iterator):
         raise TypeError("source is read several times, so it cannot be a generator; give files, a dataset or a list.")
-    if model.fairness != "dp":
-        raise ValueError(
-            f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={model.fairness!r} give it "
-            "the rows of the class that counts."
-        )
     began = perf_counter()
-    say = (lambda text: None) if progress is None else progress
-    settings = model._settings()
-    moments, sample = _first_pass(source, Columns.of(sensitive, features, None), sample_size, settings.random_state)
-    if moments.n_groups < 2:
-        return model._fit_moments(with_typed_labels(moments, source))
-    d = model._check_dimension(moments)
-    say(f"{perf_counter() - began:.1f} s: moments of {moments.n_samples:,} rows, sample of {len(sample.keys):,}")
-    covariance, groups = moments.covariance(), sample.groups()
-    assert sample.rows is not None
+    sums: MomentSums | None = None
+    sample = RowSample(sample_size, seed)
+    names: Sequence[str] = ()
+    for first, X, groups, given in numbered_rows(source, Columns.of(sensitive, features, None)):
+        names = given
+        sums = MomentSums(X.shape[1]) if sums is None else sums
+        sums.add(X, groups)
+        sample.add(first, X, groups)
+    if sums is None or sample.rows is None:
+        raise ValueError("there is no row; check the source.")
+    moments = GroupMoments.from_sums(sums, names)
+    if progress is not None:
+        seconds = perf_counter() - began
+        progress(f"{seconds:.1f} s: moments of {moments.n_samples:,} rows, sample of {len(sample.keys):,}")
+    typed = with_typed_labels(moments, source)
     centred = sample.rows - moments.mean
-    model.bandwidth_ = model._bandwidth(centred, covariance, d, settings.random_state)
-    comparison = Comparison(np.arange(len(centred)), groups.codes)
+    return GatheredRows(
+        source, sensitive, features, typed, moments.covariance(), centred, sample.groups(), moments.counts, began
+    )
+
+
+def solve_in_batches(
+    data: GatheredRows,
+    n_components: int,
+    tau: float,
+    sigma: float,
+    settings: MBFSettings,
+    *,
+    client: Any = None,
+    store: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> SolverResult:
+    """Search on the sample until the exact MMD² of all rows meets `tau`; see :meth:`fairpca.MBFPCA.fit_batches`."""
+    comparison = Comparison(np.arange(len(data.centred)), data.groups.codes)
 
     def search(target: float) -> SolverResult:
-        return solve_mbf(centred, [comparison], d, target, model.bandwidth_, settings, covariance=covariance)
+        return solve_mbf(data.centred, [comparison], n_components, target, sigma, settings, covariance=data.covariance)
 
     def exact(result: SolverResult) -> float:
-        Z, codes = project(source, _Projection(result.V, moments.mean), sensitive=sensitive, features=features)
-        sums = kernel_sums(Z, codes, model.bandwidth_, n_jobs=settings.n_threads, client=client, store=store)
-        value = sums.total()
-        say(f"{perf_counter() - began:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")
+        projection = _Projection(result.V, data.moments.mean)
+        Z, groups = project(data.source, projection, sensitive=data.sensitive, features=data.features)
+        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads, client=client, store=store).total()
+        if progress is not None:
+            seconds = perf_counter() - data.began
+            progress(f"{seconds:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")
         return value
 
-    start = float(model.tau) + _excess(centred @ top_eigenpairs(covariance, d)[1], groups, moments, model.bandwidth_)
-    found = _search(float(model.tau), start, search, exact)
-    result = _result(found, moments, covariance, float(model.tau), perf_counter() - began)
-    bound = _guide_bound(found.value, np.bincount(groups.codes), moments.counts)
-    extra = {**result.extra, "guide_bound": bound, "sample_size": len(centred), "sigma": model.bandwidth_}
-    model.mmd2_ = found.value
-    model.n_features_in_ = moments.n_features
-    model.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-    return model._store(replace(result, extra=extra), with_typed_labels(moments, source))
+    top = top_eigenpairs(data.covariance, n_components)[1]
+    found = _search(tau, tau + _excess(data.centred @ top, data.groups, data.counts, sigma), search, exact)
+    result = _result(found, data, tau)
+    bound = _guide_bound(found.value, data.groups.counts, data.counts)
+    extra = {**result.extra, "guide_bound": bound, "sample_size": len(data.centred), "sigma": sigma}
+    return replace(result, extra=extra)
 
 
 @dataclass(frozen=True)
@@ -90,21 +133,6 @@ class _Projection:
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         return np.asarray((X - self.mean) @ self.V)
-
-
-def _first_pass(source: Any, columns: Columns, size: int, seed: int) -> tuple[GroupMoments, RowSample]:
-    """Return the moments of all rows and a sample of them."""
-    sums: MomentSums | None = None
-    sample = RowSample(size, seed)
-    names: Sequence[str] = ()
-    for first, X, groups, given in numbered_rows(source, columns):
-        names = given
-        sums = MomentSums(X.shape[1]) if sums is None else sums
-        sums.add(X, groups)
-        sample.add(first, X, groups)
-    if sums is None:
-        raise ValueError("there is no row; check the source.")
-    return GroupMoments.from_sums(sums, names), sample
 
 
 @dataclass(frozen=True)
@@ -151,20 +179,21 @@ def _search(
     return best
 
 
-def _excess(Z: np.ndarray, groups: Groups, moments: GroupMoments, sigma: float) -> float:
+def _excess(Z: np.ndarray, groups: Groups, counts: np.ndarray, sigma: float) -> float:
     """Return by how much the biased MMD² of the sample exceeds that of all rows on average, at given projections.
 
     The diagonal of the kernel counts 1/m in a group of m rows, of which a larger group has less.
     """
     sums = kernel_sums(Z, groups, sigma)
-    m, n = sums.counts, moments.counts
+    m, n = sums.counts, counts
     inside = (np.diagonal(sums.sums) - m) / np.maximum(m * (m - 1.0), 1.0)
     return float((len(m) - 1) * np.sum((1 / m - 1 / n) * (1 - inside)))
 
 
-def _result(found: _Found, moments: GroupMoments, covariance: np.ndarray, tau: float, seconds: float) -> SolverResult:
+def _result(found: _Found, data: GatheredRows, tau: float) -> SolverResult:
     """Return the solver's result with the values of all rows in the place of those of the sample."""
     inner, V = found.result, found.result.V
+    covariance = data.covariance
     variance = float(np.vdot(V, covariance @ V))
     ceiling = max(float(top_eigenpairs(covariance, V.shape[1])[0].sum()), variance)
     status = inner.status
@@ -185,12 +214,14 @@ def _result(found: _Found, moments: GroupMoments, covariance: np.ndarray, tau: f
     extra.pop("message", None)
     if status == "infeasible":
         extra["message"] = (
-            f"no subspace was found whose exact MMD² on all {moments.n_samples:,} rows is at most tau={tau:g}; it is "
-            f"{found.value:.3e} for the one returned. Raise tau, choose fewer components, or a larger sample_size"
+            f"no subspace was found whose exact MMD² on all {data.moments.n_samples:,} rows is at most tau={tau:g}; it "
+            f"is {found.value:.3e} for the one returned. Raise tau, choose fewer components, or a larger sample_size"
         )
     elif "message" in inner.extra:
         extra["message"] = inner.extra["message"]
-    return replace(inner, status=status, objective=variance, bound=ceiling, seconds=seconds, extra=extra)
+    return replace(
+        inner, status=status, objective=variance, bound=ceiling, seconds=perf_counter() - data.began, extra=extra
+    )
 
 
 def _guide_bound(value: float, sampled: np.ndarray, counts: np.ndarray) -> float:
