@@ -8,6 +8,8 @@ from fairpca.experiments.lee2022 import (
     communality,
     fig1,
     fpca,
+    planes,
+    settings,
     synthetic2,
     table1,
 )
@@ -20,6 +22,8 @@ __all__ = [
     "communality",
     "fig1",
     "fpca",
+    "planes",
+    "settings",
     "synthetic2",
     "table1",
 ]
