@@ -26,6 +26,7 @@ LAYERS = (
     "minmax fpca mbfpca rfpca pca meanfair eraser _base _collects",
     "metrics datasets synthetic",
     "_sensitive scale",
+    "wide",
     "_moments",
     "solvers",
     "linalg _options _archive _moment_sums",
