@@ -21,7 +21,9 @@ from fairpca.solvers.minmax import (
     solve_minmax_path,
     solve_minmax_sdp,
     solve_minmax_weights,
+    solve_minmax_wide,
 )
+from fairpca.wide import WideRows
 
 __all__ = ["MinMaxFairPCA", "MinMaxOptions"]
 
@@ -149,6 +151,18 @@ class MinMaxFairPCA(BaseFairPCA):
         if self.objective == "nash" and self.solver != "dual":
             raise ValueError(f"objective='nash' is solved by solver='dual' only; got solver={self.solver!r}.")
 
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        if self.solver != "dual":
+            raise ValueError(f'MinMaxFairPCA takes WideRows with solver="dual" only; got solver={self.solver!r}.')
+        return solve_minmax_wide(
+            rows,
+            n_components,
+            objective=self.objective,
+            centering=self.centering,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.solver == "dual":
@@ -177,14 +191,17 @@ class MinMaxFairPCA(BaseFairPCA):
             recentred=recentred,
         )
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
         super()._store(result, moments, covariance)
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]
             self.variances_ = result.extra["variances"]
         else:  # a single group: ordinary PCA, which loses nothing
             self.losses_, self.errors_ = np.zeros(1), np.array([result.objective])
-            self.variances_ = np.array([float(np.trace(moments.covariance())) - result.objective])
+            n = int(np.sum(moments.counts))
+            self.variances_ = np.array([self.explained_variance_.sum() * (1 - 1 / n)])
         return self
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:

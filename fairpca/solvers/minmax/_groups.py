@@ -11,7 +11,7 @@ from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, WorstGrou
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
 from fairpca.solvers.minmax._problem import certified_status, oriented, references
 from fairpca.solvers.result import SolverResult
-from fairpca.solvers.spectral.pencil import Pencil, split_ties, whole_top_sum
+from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
 __all__ = ["several_groups"]
 
@@ -74,7 +74,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         bound = criterion.dual(weights, pencil.top_sum_bound(weights, d))
         status = certified_status(value, bound, tol, floor, unit)
         if status != "optimal":
-            bound = max(bound, criterion.dual(weights, whole_top_sum(pencil, weights, d)))
+            bound = max(bound, criterion.dual(weights, pencil.whole_top_sum(weights, d)))
             status = certified_status(value, bound, tol, floor, unit)
     extra_dimensions = kept.shape[1] - d
     assert extra_dimensions <= rank_bound(m), f"rank reduction left {extra_dimensions} extra dimensions for {m} groups"

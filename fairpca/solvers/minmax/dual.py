@@ -19,7 +19,7 @@ from fairpca.solvers.minmax._problem import (
 )
 from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import SolverResult
-from fairpca.solvers.spectral.pencil import Pencil, whole_top_sum
+from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = ["solve_minmax", "solve_minmax_path"]
 
@@ -97,7 +97,7 @@ def solve_minmax(
         return solve_for_varying(moments, d, varying, solve)
     pencil = Pencil(moments) if pencil is None else pencil
     if len(moments) == 2 and objective != "nash":
-        return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
+        return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started)
@@ -133,7 +133,7 @@ def solve_minmax_path(
         results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
     else:
         started = perf_counter()
-        problem = _TwoGroups(pencil, objective, max_iter)
+        problem = TwoGroups(pencil, objective, max_iter)
         guesses: list[float | None] = [None] * inner if pencil.is_dense else problem.prepare_path(inner)
         results = []
         for d in range(1, inner + 1):
@@ -144,7 +144,7 @@ def solve_minmax_path(
     return results
 
 
-class _TwoGroups:
+class TwoGroups:
     """The two-group problem in a pencil's working coordinates, with the groups' own spectra kept between calls."""
 
     def __init__(self, pencil: Pencil, objective: str, max_iter: int) -> None:
@@ -234,7 +234,7 @@ class _TwoGroups:
             # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
             # errors relative to the data's own size, which is what `floor` allows.
             weights = np.array([optimum.t, 1.0 - optimum.t])
-            bound = max(bound, float(weights @ self.references(d)) - whole_top_sum(pencil, weights, d))
+            bound = max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
         V = pencil.lift(optimum.V)
         value = float((np.array(self.references(d)) - optimum.sums).max())
         if self.objective != "loss":  # the losses are only reported, but they should be right
