@@ -64,12 +64,12 @@ def finder(board: pd.DataFrame) -> pd.DataFrame:
 def finder_table(board: pd.DataFrame, root: str = "../") -> str:
     """The rows of `finder` as a sortable table; the build puts a thumbnail where a figure is linked."""
     lines = []
-    for row in finder(board).astype(str).to_dict("records"):
-        address = escape(f"{root}{row['chapter']}.html#{row['label']}")
-        name = escape(f"{row['paper']}, {row['item']}")
+    for row in finder(board).to_dict("records"):
+        paper, item, verdict, distance, chapter, label = (escape(str(value)) for value in row.values())
+        address = f"{root}{chapter}.html#{label}"
         lines.append(
-            f'<tr><td>{escape(row["paper"])}</td><td><a href="{address}">{name}</a></td>'
-            f'<td data-thumbnail="{address}"></td><td>{escape(row["verdict"])}</td><td>{escape(row["distance"])}</td></tr>'
+            f'<tr><td>{paper}</td><td><a href="{address}">{paper}, {item}</a></td>'
+            f'<td data-thumbnail="{address}"></td><td>{verdict}</td><td>{distance}</td></tr>'
         )
     head = "".join(f'<th scope="col">{name}</th>' for name in ("paper", "exhibit", "picture", "verdict", "distance"))
     return f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>\n' + "\n".join(lines) + "\n</tbody></table>"
