@@ -70,9 +70,13 @@ def run_runtime(*, method: str, dataset: str, d_max: int) -> list[dict[str, Any]
                 records.append({"d": d, "metric": f"excess_{rounds}", "value": float(excess[rounds - 1])})
             records.append({"d": d, "metric": "optimum", "value": optimum})
         else:
-            needed = []
+            # What needs more rounds than the best step so far cannot be the best: those rounds are not made.
+            needed: list[float] = []
             for eta in ETAS:
-                reached = np.flatnonzero(_better(script(d, eta, TUNED_ROUNDS), moments) - optimum < 1e-5)
+                rounds = int(min(TUNED_ROUNDS, min(needed, default=np.inf) - 1))
+                if rounds < 1:
+                    break
+                reached = np.flatnonzero(_better(script(d, eta, rounds), moments) - optimum < 1e-5)
                 needed.append(reached[0] + 1.0 if reached.size else np.inf)
             best = int(np.argmin(needed))
             records.append({"d": d, "metric": "rounds", "value": needed[best]})
