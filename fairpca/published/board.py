@@ -51,7 +51,8 @@ def _judged_claims(paper: str, folder: Path) -> pd.DataFrame:
     unknown = sorted(set(judged["id"]) - set(claims["id"]))
     if unknown:
         raise ValueError(f"Results of {paper} judge claims that are not published: {', '.join(unknown)}.")
-    wrong = sorted(set(judged["verdict"]) - set(CLAIM_VERDICTS))
+    # A statement about what cannot be run here may stand beside ours without a verdict.
+    wrong = sorted(set(judged["verdict"]) - {*CLAIM_VERDICTS, "not judged"})
     if wrong:
         raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(CLAIM_VERDICTS)}.")
     joined = claims.merge(judged, on="id", how="left", validate="one_to_one")
@@ -79,6 +80,7 @@ def _judged_numbers(paper: Paper, exhibit: Exhibit, results: str | Path | None) 
         load_tolerances(paper.name),
         exhibit=f"{paper.name}/{exhibit.name}",
         reasons=load_reasons(paper.name),
+        results=results,
     )
     judged.insert(0, "paper", paper.name)
     judged.insert(1, "exhibit", exhibit.name)

@@ -8,6 +8,7 @@ from fairpca.experiments.lee2022 import (
     communality,
     fig1,
     fpca,
+    noise,
     synthetic2,
     table1,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "communality",
     "fig1",
     "fpca",
+    "noise",
     "synthetic2",
     "table1",
 ]

@@ -20,9 +20,11 @@ class _OneFrame:
     """
 
     def inner_product(self, point: np.ndarray, tangent_vector_a: np.ndarray, tangent_vector_b: np.ndarray) -> float:
+        """Return the sum of products of the entries."""
         return float(np.vdot(tangent_vector_a, tangent_vector_b))
 
     def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
+        """Return the Frobenius norm."""
         return float(np.sqrt(np.vdot(tangent_vector, tangent_vector)))
 
 
@@ -30,12 +32,14 @@ class Stiefel(_OneFrame, manifolds.Stiefel):
     """Frames of n rows and p orthonormal columns, with the QR retraction."""
 
     def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the part of a vector that is tangent at `point`."""
         inner = point.T @ vector
         return vector - point @ ((inner + inner.T) / 2)
 
     to_tangent_space = projection
 
     def retraction(self, point: np.ndarray, tangent_vector: np.ndarray) -> np.ndarray:
+        """Return the Q of the sum, with the diagonal of R positive."""
         return orthonormal(point + tangent_vector)
 
     def transport_rows(self, point: np.ndarray, rows: np.ndarray) -> None:
@@ -51,6 +55,7 @@ class Grassmann(_OneFrame, manifolds.Grassmann):
     """Subspaces of dimension p of n-space, by orthonormal bases, with the polar retraction."""
 
     def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the part of a vector that is horizontal at `point`."""
         return vector - point @ (point.T @ vector)
 
     to_tangent_space = projection
