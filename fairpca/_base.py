@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairpca._collects import CollectsMoments, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
@@ -24,7 +25,7 @@ from fairpca.solvers import SolverResult
 __all__ = ["BaseFairPCA"]
 
 
-class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
     A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
@@ -37,7 +38,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _options_class: ClassVar[type[Options]] = Options  # of the parameter `options`, where there is one
     n_components: int
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find the subspace.
 
         Parameters
@@ -49,36 +50,37 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype; several columns mean their combinations. Without it the
             result is ordinary PCA, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
+        self._forget()
         if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features))
+            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
         if self._needs_rows:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         else:
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         if sensitive_features is None:
-            if self._uses_groups:
-                warnings.warn(
-                    f"{type(self).__name__}.fit got no sensitive_features: the result is ordinary PCA and mitigates "
-                    "nothing. Pass the group of each row as sensitive_features=….",
-                    UserWarning,
-                    stacklevel=2,
-                )
-            groups = Groups((None,), np.zeros(len(X), dtype=np.int64))
-            return self._fit_ordinary(GroupMoments.from_data(X, groups))
+            self._warn_no_groups()
+            return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
         groups = encode_groups(sensitive_features, len(X))
-        moments = GroupMoments.from_data(X, groups)
-        if not self._needs_rows or moments.n_groups < 2:
+        moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
+        if not self._needs_rows or self._has_one_group(moments):
             return self._fit_moments(moments)
+        if sample_weight is not None:
+            raise ValueError(
+                f"{type(self).__name__} compares the distributions of the rows as they are and takes no sample_weight; "
+                "leave it out, or repeat rows."
+            )
         return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
-        if moments.n_groups < 2:
+        if self._has_one_group(moments):
             self._warn_single_group(moments.labels)
             return self._fit_ordinary(moments)
         self._warn_tiny_groups(moments.labels, moments.counts)
@@ -132,7 +134,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             sensitive_features = None
         for model in models:
             model._accept_moments(moments, sensitive_features)
-        if moments.n_groups < 2:
+        if models[0]._has_one_group(moments):
             raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
         self._warn_tiny_groups(moments.labels, moments.counts)
         covariance = moments.covariance(ddof=1)
@@ -156,6 +158,10 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _check_parameters(self) -> None:
         """Raise for constructor parameters that are out of range whatever the data."""
 
+    def _has_one_group(self, moments: GroupMoments) -> bool:
+        """Whether there is nothing to compare."""
+        return moments.n_groups < 2
+
     def _check_dimension(self, moments: GroupMoments) -> int:
         """Return the number of components; a subclass may narrow the range."""
         return check_components(self.n_components, moments.n_features)
@@ -176,7 +182,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Solve from the rows (two groups at least); `moments` are theirs."""
         raise NotImplementedError(f"{type(self).__name__} solves from moments.")
 
-    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
         if self._needs_rows:
             raise TypeError(
                 f"{type(self).__name__} compares whole distributions and needs the rows; pass X and "
@@ -184,6 +192,8 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         if sensitive_features is not None:
             raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+        if sample_weight is not None:
+            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)

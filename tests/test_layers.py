@@ -17,16 +17,18 @@ SOURCES = {
 }
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit _user_table __main__",
+    "cli _cli_fit _cli_model _cli_table __main__",
     "bench",
     "experiments",
     "published",
     "report plotting",
-    "minmax fpca mbfpca rfpca pca _base",
+    "own_data",
+    "minmax fpca mbfpca rfpca pca meanfair eraser _base _collects",
     "metrics datasets synthetic",
+    "_sensitive scale",
     "_moments",
     "solvers",
-    "linalg _options",
+    "linalg _options _archive _moment_sums",
     "_validation _resources _tables _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}

@@ -27,7 +27,9 @@ __all__ = [
     "load",
     "load_claims",
     "load_errata",
+    "load_loadings",
     "load_reasons",
+    "load_settings",
     "load_tolerances",
     "paper",
     "papers",
@@ -37,9 +39,10 @@ KINDS = ("paper", "study")
 ERRATUM_KINDS = ("print", "code", "note")
 CLAIM_COLUMNS = ("id", "exhibit", "statement", "value", "unit", "where")
 REASON_COLUMNS = ("exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason")
+LOADING_COLUMNS = ("dataset", "method", "setting", "d", "split", "feature", "first", "second")
 ERRATA_COLUMNS = ("id", "kind", "where", "printed", "found", "evidence")
 # Files of a paper's folder that are not published tables.
-NOT_TABLES = ("claims", "errata", "reasons", "tolerances")
+NOT_TABLES = ("claims", "errata", "loadings", "reasons", "settings", "tolerances")
 
 Declared = TypeVar("Declared")
 
@@ -318,6 +321,11 @@ def load_claims(paper: str) -> pd.DataFrame:
     return _words(paper, "claims", CLAIM_COLUMNS)
 
 
+def load_settings(paper: str) -> pd.DataFrame:
+    """Read what a paper states about how its experiments were run, in the columns of `load_claims`."""
+    return _words(paper, "settings", CLAIM_COLUMNS)
+
+
 def load_errata(paper: str) -> pd.DataFrame:
     """Read where print, code and what we find differ: ``id, kind, where, printed, found, evidence``.
 
@@ -334,6 +342,23 @@ def load_errata(paper: str) -> pd.DataFrame:
 def load_reasons(paper: str) -> pd.DataFrame:
     """Read why numbers differ: patterns ``exhibit, dataset, method, setting, d, metric, statistic`` and ``reason``."""
     return _words(paper, "reasons", REASON_COLUMNS)
+
+
+def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> Any:
+    """Read a plane that the authors stored, from the paper's ``loadings.csv``: an orthonormal p × 2 array.
+
+    A subspace has no numbers of its own to compare: results compare it with ours by principal angles.
+    """
+    table = _words(paper, "loadings", LOADING_COLUMNS)
+    rows = table[(table["dataset"] == dataset) & (table["method"] == method) & (table["setting"] == setting)]
+    if rows.empty:
+        stored = sorted({" ".join(key).strip() for key in zip(table["dataset"], table["method"], strict=True)})
+        raise ValueError(
+            f"{paper} stores no plane of {method!r} on {dataset!r} with setting {setting!r}; "
+            f"there are {', '.join(stored) or 'none'}."
+        )
+    ordered = rows.astype({"feature": int}).sort_values("feature")
+    return ordered[["first", "second"]].to_numpy(dtype=float)
 
 
 def load_tolerances(paper: str) -> list[Tolerance]:

@@ -24,6 +24,8 @@ SIGNS = {
     "proved": "✓",
     "not refuted": "◌",
     "refuted": "✗",
+    "as stated": "✓",
+    "otherwise": "≠",
     "not yet": "…",
 }
 _BOX = "max-height: 26rem; overflow: auto; max-width: 100%;"

@@ -201,7 +201,7 @@ SUBJECT = (
 def named_in(text, name):
     """Lines that name a paper; citing it, linking to its chapters and the word for its program are no naming."""
     text = re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", "", text, flags=re.DOTALL)  # written by scripts/readme.py
-    text = re.sub(r"\{[a-z:]+\}`[^`]*`", "", text)
+    text = re.sub(r"\{[a-z:]+\}`[^`]*`|\bcite=\"[^\"]*\"", "", text)
     return [line for line in text.splitlines() if re.search(rf"{name}(?!_code\b)", line)]
 
 
@@ -222,6 +222,7 @@ def test_nothing_outside_a_paper_s_own_folders_names_it(name):
 
 def test_naming_is_seen_and_citing_is_not():
     assert named_in('load("some2030")\n', "some2030") == ['load("some2030")']
+    assert named_in('    cite="some2030",\n', "some2030") == []
     assert named_in('By {cite:t}`some2030,other2031`; see {doc}`../some2030/a`; "some2030_code".\n', "some2030") == []
 
 

@@ -9,6 +9,8 @@ from fairpca.experiments.lee2022 import (
     fig1,
     fpca,
     noise,
+    planes,
+    settings,
     synthetic2,
     table1,
 )
@@ -22,6 +24,8 @@ __all__ = [
     "fig1",
     "fpca",
     "noise",
+    "planes",
+    "settings",
     "synthetic2",
     "table1",
 ]

@@ -22,12 +22,11 @@ from fairpca.experiments.samadi2018.figures import (
 )
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
 from fairpca.metrics import reconstruction_errors, reconstruction_losses
-from fairpca.solvers.minmax import round_by_lp, solve_minmax, solve_minmax_sdp
+from fairpca.solvers.minmax import solve_minmax, solve_minmax_sdp
 
 __all__ = [
     "BOUND_ROUNDS",
     "ETAS",
-    "LP_SIZES",
     "TUNED_ROUNDS",
     "crossed_groups",
     "run_checks",
@@ -38,7 +37,6 @@ __all__ = [
 ETAS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0)
 TUNED_ROUNDS = 50
 BOUND_ROUNDS = (10, 30, 100, 300, 1000, 3000)
-LP_SIZES = (250, 1000, 4000)
 
 
 def crossed_groups(n_groups: int) -> GroupMoments:
@@ -67,8 +65,6 @@ def run_runtime(*, method: str, dataset: str, d_max: int) -> list[dict[str, Any]
     """Measure one statement about multiplicative weights; a record is one number."""
     if method == "bound":
         return _bound(int(dataset.removeprefix("credit, ").split()[0]), d_max)
-    if method == "lp":
-        return _linear_program(int(dataset.removeprefix("synthetic p=")), d_max)
     if method in ("seconds", "sdp"):
         return _seconds(method, dataset, d_max)
     moments = credit_moments() if dataset == "credit" else faces_moments()
@@ -128,18 +124,6 @@ def _seconds(method: str, dataset: str, d: int) -> list[dict[str, Any]]:
     return [{"d": d, "metric": name, "value": float(value)} for name, value in values.items()]
 
 
-def _linear_program(p: int, d: int) -> list[dict[str, Any]]:
-    """Measure the linear program (5)-(9) alone: two groups' shares of p directions, the median of five programs."""
-    rng, spent = np.random.default_rng(0), []
-    for _ in range(5):
-        sums = rng.exponential(size=(2, p))
-        references = np.sort(sums, axis=1)[:, -d:].sum(axis=1)
-        start = process_time()
-        round_by_lp(sums, references, d)
-        spent.append(process_time() - start)
-    return [{"d": d, "metric": "seconds", "value": float(np.median(spent))}]
-
-
 def _first_columns(moments: GroupMoments, count: int) -> GroupMoments:
     return moments.transformed(basis=np.eye(moments.n_features, count))
 
@@ -158,7 +142,6 @@ def _runtime_cells(profile: Profile) -> Iterable[Cell]:
         *(Cell(method="bound", dataset=f"credit, {k} groups", d_max=3) for k in (2, 4, 8)),
         *(Cell(method="seconds", dataset=name, d_max=10) for name in ("synthetic p=1000", "lfw")),
         *(Cell(method="sdp", dataset=f"synthetic p={p}", d_max=3) for p in (10, 20, 40, 60)),
-        *(Cell(method="lp", dataset=f"synthetic p={p}", d_max=3) for p in LP_SIZES),
     ]
 
 

@@ -1,6 +1,5 @@
 """Fair PCA of Samadi et al. (2018): exact by the dual, and the paper's two algorithms."""
 
-from fairpca.solvers.minmax._affine import round_by_lp
 from fairpca.solvers.minmax._polish import rank_bound
 from fairpca.solvers.minmax._problem import Objective
 from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
@@ -12,7 +11,6 @@ __all__ = [
     "Rounding",
     "Variant",
     "rank_bound",
-    "round_by_lp",
     "solve_minmax",
     "solve_minmax_path",
     "solve_minmax_sdp",
