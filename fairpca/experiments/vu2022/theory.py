@@ -1,7 +1,7 @@
 """Instances and searches by which the statements of Vu et al. (2022) in theory are put to the test.
 
-Each function looks for a violation. The verdicts are in :mod:`fairpca.experiments.vu2022.claims_theory`, pictures in
-the chapters.
+Each function looks for a violation. The verdicts are in the modules ``claims_theory`` and
+``claims_algorithm`` beside this one, pictures in the chapters.
 """
 
 from __future__ import annotations
