@@ -28,7 +28,6 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-EXECUTED = ROOT / "_executed"
 PROFILES = ("smoke", "paper")
 CELL_TIMEOUT = 600  # seconds; the paper profile has no limit
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

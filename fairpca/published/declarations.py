@@ -28,6 +28,7 @@ __all__ = [
     "load_claims",
     "load_errata",
     "load_loadings",
+    "load_places",
     "load_reasons",
     "load_settings",
     "load_tolerances",
@@ -40,9 +41,10 @@ ERRATUM_KINDS = ("print", "code", "note")
 CLAIM_COLUMNS = ("id", "exhibit", "statement", "value", "unit", "where")
 REASON_COLUMNS = ("exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason")
 LOADING_COLUMNS = ("dataset", "method", "setting", "d", "split", "feature", "first", "second")
+PLACE_COLUMNS = ("item", "chapter", "label")
 ERRATA_COLUMNS = ("id", "kind", "where", "printed", "found", "evidence")
 # Files of a paper's folder that are not published tables.
-NOT_TABLES = ("claims", "errata", "loadings", "reasons", "settings", "tolerances")
+NOT_TABLES = ("claims", "errata", "loadings", "places", "reasons", "settings", "tolerances")
 
 Declared = TypeVar("Declared")
 
@@ -337,6 +339,11 @@ def load_errata(paper: str) -> pd.DataFrame:
     if wrong:
         raise ValueError(f"errata.csv of {paper} has kinds {wrong}; allowed are {', '.join(ERRATUM_KINDS)}.")
     return errata
+
+
+def load_places(paper: str) -> pd.DataFrame:
+    """Read where the book shows what a paper numbers: ``item`` ("Figure 3", "Lemma 4.7"), ``chapter, label``."""
+    return _words(paper, "places", PLACE_COLUMNS)
 
 
 def load_reasons(paper: str) -> pd.DataFrame:

@@ -41,7 +41,7 @@ register_claims(
 )
 '''
 
-CHAPTER = """\
+HEADER = """\
 ---
 jupytext:
   text_representation:
@@ -53,6 +53,11 @@ kernelspec:
   name: python3
 ---
 
+"""
+
+CHAPTER = (
+    HEADER
+    + """\
 # Coins
 
 This chapter reproduces **Table 1** of {cite:t}`toy2030`.
@@ -71,6 +76,7 @@ recompute("toy2030/coins")
 load_results("toy2030/coins").table
 ```
 """
+)
 
 DECLARATION = {
     "short": "Toy et al.",
