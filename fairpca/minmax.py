@@ -21,7 +21,9 @@ from fairpca.solvers.minmax import (
     solve_minmax_path,
     solve_minmax_sdp,
     solve_minmax_weights,
+    solve_minmax_wide,
 )
+from fairpca.wide import WideRows
 
 __all__ = ["MinMaxFairPCA", "MinMaxOptions"]
 
@@ -143,6 +145,18 @@ class MinMaxFairPCA(BaseFairPCA):
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
 
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        if self.solver != "dual":
+            raise ValueError(f'MinMaxFairPCA takes WideRows with solver="dual" only; got solver={self.solver!r}.')
+        return solve_minmax_wide(
+            rows,
+            n_components,
+            objective=self.objective,
+            centering=self.centering,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.solver == "dual":
@@ -171,7 +185,9 @@ class MinMaxFairPCA(BaseFairPCA):
             recentred=recentred,
         )
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
         super()._store(result, moments, covariance)
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]

@@ -1,5 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
+import fairpca
 from fairpca import FPCA, MBFPCA, PCA, RFPCA, MeanFairPCA, MinMaxFairPCA
 
 CONFIGURED = [
@@ -33,4 +34,11 @@ CONFIGURED = [
     MBFPCA(tau=0.05, solver="repms", random_state=0, options={"repms": {"keep": "best", "distance": "grassmann"}}),
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "subsample", "approximation_size": 60}),
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "fourier", "approximation_size": 256}),
+]
+# Nobody is forgotten: who has no line above is tested as it comes.
+PUBLIC = [getattr(fairpca, name) for name in fairpca.__all__ if name not in ("BaseFairPCA", "__version__")]
+CONFIGURED += [
+    kind()
+    for kind in PUBLIC
+    if issubclass(kind, fairpca.BaseFairPCA) and not any(isinstance(known, kind) for known in CONFIGURED)
 ]

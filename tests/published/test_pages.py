@@ -26,7 +26,8 @@ def test_scoreboard_page_shows_every_row(tmp_path):
 
 def test_the_first_sentence_counts_printed_numbers_only():
     verdicts = {"number": ["equal", "equal", "close", "differs"], "stored": ["equal"] * 9, "claim": ["fails"]}
-    rows = [("vu2022", kind, verdict) for kind, found in verdicts.items() for verdict in found]
+    name = next(paper.name for paper in published.papers() if paper.short == "Vu et al.")
+    rows = [(name, kind, verdict) for kind, found in verdicts.items() for verdict in found]
     board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"])
     assert answer(board) == (
         "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "

@@ -5,8 +5,10 @@ from fairpca.solvers.minmax._problem import Objective
 from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax.sdp import Rounding, solve_minmax_sdp
 from fairpca.solvers.minmax.weights import Variant, solve_minmax_weights
+from fairpca.solvers.minmax.wide import GroupProducts, solve_minmax_wide
 
 __all__ = [
+    "GroupProducts",
     "Objective",
     "Rounding",
     "Variant",
@@ -15,4 +17,5 @@ __all__ = [
     "solve_minmax_path",
     "solve_minmax_sdp",
     "solve_minmax_weights",
+    "solve_minmax_wide",
 ]

@@ -76,7 +76,7 @@ def solve_minmax(
         return trivial_result(moments, perf_counter() - started)
     pencil = Pencil(moments) if pencil is None else pencil
     if len(moments) == 2:
-        return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
+        return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started)
@@ -108,7 +108,7 @@ def solve_minmax_path(
         results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
     else:
         started = perf_counter()
-        problem = _TwoGroups(pencil, objective, max_iter)
+        problem = TwoGroups(pencil, objective, max_iter)
         guesses: list[float | None] = [None] * inner if pencil.is_dense else problem.prepare_path(inner)
         results = []
         for d in range(1, inner + 1):
@@ -119,7 +119,7 @@ def solve_minmax_path(
     return results
 
 
-class _TwoGroups:
+class TwoGroups:
     """The two-group problem in a pencil's working coordinates, with the groups' own spectra kept between calls."""
 
     def __init__(self, pencil: Pencil, objective: str, max_iter: int) -> None:
