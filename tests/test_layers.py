@@ -30,6 +30,7 @@ LAYERS = (
     f"{ESTIMATORS} _base _collects",
     "metrics datasets synthetic",
     "_sensitive scale",
+    "wide",
     "_moments",
     "solvers",
     "linalg _options _archive _moment_sums",

@@ -10,7 +10,17 @@ from notebooks import ROOT
 
 from fairpca import published
 from fairpca.published import Exhibit
-from fairpca.published.pages import answer, answers, counts_line, details, errata_list, exhibit_titles, gaps, places
+from fairpca.published.pages import (
+    answer,
+    answers,
+    counts_line,
+    details,
+    errata_list,
+    exhibit_titles,
+    filled,
+    gaps,
+    places,
+)
 
 
 def test_scoreboard_page_shows_every_row(tmp_path):
@@ -83,10 +93,21 @@ def test_every_erratum_stands_in_one_list(paper):
     errata = published.load_errata(paper.name)
     lists = [errata_list(paper, kind) for kind in ("print", "code", "note")]
     for row in errata.to_dict("records"):
-        entry = f".** *Printed:* {row['printed']}\n\n* *Found:* {row['found']}\n"
+        found = filled(row["found"])
+        assert "{{" not in found
+        entry = f".** *Printed:* {row['printed']}\n\n* *Found:* {found}\n"
         assert sum(entry in text for text in lists) == 1
         assert any(f"**{row['where']}.**" in text or f">{row['where']}</a>.**" in text for text in lists)
     assert sum(text.count("*Evidence:*") for text in lists) == len(errata)
+
+
+def test_results_are_filled_into_errata():
+    value = "{{lee2022/table1 dataset=compas method=pca d=2 metric=pct_var protocol=printed -> mean:.2f}}"
+    assert filled(f"so {value} %") == "so 39.28 %"  # the printed number, which is equal
+    assert filled("{{samadi2018 lfw-shape}}, really") == "49 x 36, really"
+    for wrong in ("{{lee2022/table1 method=pca -> mean:.2f}}", "{{samadi2018 nothing}}"):
+        with pytest.raises(ValueError, match="stored rows; name one"):
+            filled(wrong)
 
 
 @pytest.mark.parametrize(
