@@ -17,7 +17,7 @@ SOURCES = {
 }
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit _cli_model _cli_table __main__",
+    "cli _cli_compare _cli_fit _cli_model _cli_table __main__",
     "bench",
     "experiments",
     "published",
