@@ -28,7 +28,6 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-EXECUTED = ROOT / "_executed"
 PROFILES = ("smoke", "paper")
 CELL_TIMEOUT = 600  # seconds; the paper profile has no limit
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -57,6 +56,10 @@ def chapters_in_toc(root: Path = ROOT) -> list[Path]:
                 yield from files(item)
         elif isinstance(node, dict):
             yield from (value for key, value in node.items() if key in ("root", "file"))
+            if "glob" in node:
+                yield from (
+                    str(path.relative_to(root).with_suffix("")) for path in sorted(root.glob(node["glob"] + ".md"))
+                )
             for value in node.values():
                 yield from files(value)
 

@@ -3,7 +3,7 @@
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
 from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
-from fairpca.report.method import Fitted, Method, Rows, Skipped, fit_method
+from fairpca.report.method import Fitted, Method, Rows, Skipped, Steps, fit_method
 from fairpca.report.methods import get_method, known_methods
 from fairpca.report.page import comparison_page, figure_html, page, table_html
 
@@ -18,6 +18,7 @@ __all__ = [
     "Rows",
     "Settings",
     "Skipped",
+    "Steps",
     "Yardstick",
     "auc_interval",
     "compare",

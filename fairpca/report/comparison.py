@@ -21,7 +21,7 @@ from fairpca.report.methods import get_method, known_methods
 __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
 # Without the kernel methods, whose time grows with the square of the number of rows.
-FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "fpca_mean", "mean_orthogonal", "mean_oblique", "leace")
+FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "mean_orthogonal", "mean_oblique", "leace")
 SMALLEST_GROUP = 10  # rows below which a group is in no comparison
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups
 
-__all__ = ["Fitted", "Method", "Rows", "Skipped", "fit_method"]
+__all__ = ["Fitted", "Method", "Rows", "Skipped", "Steps", "fit_method"]
 
 
 class Skipped(Exception):
@@ -63,6 +63,26 @@ class Rows:
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.X)
+
+
+class Steps:
+    """First change the rows, then reduce them: what methods that prepare rows for PCA return.
+
+    Parameters
+    ----------
+    change : callable
+        ``change(X)`` returns changed rows; ``change(X, groups)`` if the method needs groups at prediction.
+    reduce : object
+        With ``transform(X)``, fitted on changed rows.
+    """
+
+    def __init__(self, change: Callable[..., np.ndarray], reduce: Any) -> None:
+        self.change, self.reduce = change, reduce
+
+    def transform(self, X: np.ndarray, sensitive_features: Groups | None = None) -> np.ndarray:
+        """Change and reduce rows."""
+        changed = self.change(X) if sensitive_features is None else self.change(X, sensitive_features)
+        return np.asarray(self.reduce.transform(changed))
 
 
 @dataclass(frozen=True)

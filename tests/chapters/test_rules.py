@@ -16,6 +16,7 @@ import pytest
 import run_notebooks
 import yaml
 from notebooks import ChapterError
+from toy_paper import HEADER
 
 import fairpca
 from fairpca.published import papers
@@ -147,11 +148,11 @@ def test_notebook_keeps_the_rules(source: Path) -> None:
 
 
 def test_documents_name_only_commands_and_files_that_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf8"), re.MULTILINE))
     assert {"book", "test", "setup", "lint"} <= targets
     for name in ("README.md", "CONTRIBUTING.md", "chapters/appendix/reproduce.md", ".ci/run"):
         text = (ROOT / name).read_text(encoding="utf8")
-        assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= targets, name
+        assert set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)) <= targets, name
         for path in re.findall(r"\b((?:scripts|chapters|data|fairpca|tests|docs)/[\w./-]+\.\w+)", text):
             if "<" not in path and "my_" not in path:
                 assert (ROOT / path).exists(), f"{name} speaks of {path}, which does not exist"
@@ -163,6 +164,20 @@ def test_readme_example_prints_what_the_readme_says(capsys: pytest.CaptureFixtur
     printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
     exec(compile(program, "README.md", "exec"), {})
     assert capsys.readouterr().out == printed
+
+
+def is_estimator(name: str) -> bool:
+    return hasattr(getattr(fairpca, name), "fit") and name != "BaseFairPCA"
+
+
+@pytest.mark.parametrize("name", filter(is_estimator, fairpca.__all__))
+def test_every_estimator_has_a_page_with_example_and_picture(name: str) -> None:
+    pages = [path.read_text(encoding="utf8") for path in (ROOT / "chapters/use/api").glob("*.md")]
+    own = [text for text in pages if f"<!-- public names: fairpca.{name} -->" in text]
+    assert len(own) == 1, f"{name} stands on {len(own)} API pages"
+    code = re.findall(r"```\{code-cell\}.*?\n(.*?)```", own[0], re.DOTALL)
+    assert any(f"{name}(" in cell for cell in code), "no cell makes one"
+    assert "mystnb:" in own[0] and "caption:" in own[0], "no picture"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -193,6 +208,8 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     shown = {name for name, entry in app.env.domains["py"].objects.items() if not entry.aliased}
     assert {"fairpca.PCA", "fairpca.RFPCA.path", "fairpca.FPCA.problem", "fairpca.metrics.mmd_squared"} <= shown
     assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
+    for module in ("datasets", "linalg", "metrics", "plotting", "synthetic"):
+        assert {f"fairpca.{module}.{name}" for name in getattr(fairpca, module).__all__} <= shown
     internal = [name for name in shown if any(part.startswith("_") for part in name.split("."))]
     assert not internal, "internals are no part of the site"
     for page in app.env.found_docs:
@@ -209,18 +226,9 @@ def test_ci_runs_the_readme_commands() -> None:
 
 # --- the guards -------------------------------------------------------------------------------------------------------
 
-CHAPTER = """\
----
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
+CHAPTER = (
+    HEADER
+    + """\
 # A page
 
 ```{code-cell} ipython3
@@ -236,6 +244,7 @@ Some words.
 print("n is", n)
 ```
 """
+)
 
 
 @pytest.fixture

@@ -85,3 +85,41 @@ def test_unknown_names_and_missing_packages_are_told(rows):
         fit_method(absent, rows, 2)
     with pytest.raises(Skipped, match="no reduction"):
         fit_method(get_method("pca"), rows, 7)
+
+
+def test_repairs_do_what_they_promise(rows):
+    """On the training rows: means, then covariances too, are those of no group in particular."""
+    d = rows.X.shape[1]
+    for name in ("correlation_remover", "gaussian_repair", "group_standardised"):
+        Z = fit_method(get_method(name), rows, d).encode(rows.X, rows.groups)
+        a, b = (Z[rows.groups.codes == g] for g in (0, 1))
+        np.testing.assert_allclose(a.mean(axis=0), b.mean(axis=0), atol=1e-9)
+        difference = np.abs(np.cov(a.T) - np.cov(b.T)).max() / np.cov(Z.T).max()
+        assert (difference < 0.01) == (name == "gaussian_repair")
+
+
+def test_projecting_out_leaves_no_linear_classifier(rows):
+    from sklearn.linear_model import LogisticRegression
+
+    X = rows.X.copy()
+    X[rows.groups.codes == 1, 1:3] += 2.0
+    rows = Rows(X, rows.groups)
+    Z = fit_method(get_method("inlp"), rows, 2).encode(rows.X, rows.groups)
+    found = LogisticRegression(max_iter=500).fit(Z, rows.groups.codes).score(Z, rows.groups.codes)
+    before = LogisticRegression(max_iter=500).fit(rows.X, rows.groups.codes).score(rows.X, rows.groups.codes)
+    assert found <= 150 / 240 + 0.03 < before - 0.05
+
+
+def test_two_ways_to_erase_are_one(rows):
+    """PCA of erased rows and the oblique code see the same, and keep more than the orthogonal one (field's theorem)."""
+    yard = Yardstick(rows, rows, 2, Settings(permutations=0, tree_rounds=0))
+    found = {
+        n: evaluate(fit_method(get_method(n), rows, 2), yard) for n in ("leace", "mean_oblique", "mean_orthogonal")
+    }
+    for name in ("variance", "gap:variance", "worst_error", "linear_auc"):
+        assert found["leace"][name] == pytest.approx(found["mean_oblique"][name], abs=1e-6)
+    assert found["mean_oblique"]["gap:variance"] < found["mean_orthogonal"]["gap:variance"]
+    assert found["mean_oblique"]["mean_gap"] == pytest.approx(0, abs=1e-6)
+    # On its own training rows an oblique code falls short of PCA by what its decoder does not give back.
+    best = evaluate(fit_method(get_method("pca"), rows, 2), yard)["variance"]
+    assert found["leace"]["gap:variance"] == pytest.approx(best - found["leace"]["variance"], abs=1e-6)

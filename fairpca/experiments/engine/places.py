@@ -58,6 +58,17 @@ def _pool(tasks: Iterator[Task], jobs: int) -> Generator[Attempt, None, list[tup
     executor = ProcessPoolExecutor(jobs, initializer=_prepare_worker, initargs=(os.getpid(),), env=_ENVIRONMENT)
     running: dict[Future[Attempt], Task] = {}
     lost: list[tuple[Task, str]] = []
+
+    def finished(futures: list[Future[Attempt]]) -> Iterator[Attempt]:
+        for future in futures:
+            task = running.pop(future)
+            try:
+                result = future.result()
+            except BrokenProcessPool as error:
+                lost.append((task, _why(error)))
+                continue
+            yield result
+
     try:
         while not lost:
             for task in islice(tasks, 2 * jobs - len(running)):
@@ -69,22 +80,9 @@ def _pool(tasks: Iterator[Task], jobs: int) -> Generator[Attempt, None, list[tup
             if not running:
                 break
             wait(running, return_when=FIRST_COMPLETED)
-            for future in [future for future in running if future.done()]:
-                task = running.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool as error:
-                    lost.append((task, _why(error)))
-                    continue
-                yield result
+            yield from finished([future for future in running if future.done()])
         # What was handed out when the process died is finished too, one way or the other.
-        for future, task in running.items():
-            try:
-                result = future.result()
-            except BrokenProcessPool as error:
-                lost.append((task, _why(error)))
-                continue
-            yield result
+        yield from finished(list(running))
     finally:
         executor.shutdown(kill_workers=True)
     return lost

@@ -23,15 +23,16 @@ class LinearCode:
     A : ndarray of shape (k, p)
         The map.
     P : ndarray of shape (p, p)
-        ``VV'`` with V an orthonormal basis of the rows of A; where the method codes more dimensions than it was asked
-        for (the affine projections of Samadi et al.), the map that it reconstructs with.
-    V : ndarray of shape (p, k) or None
-        That basis; None for an affine projection.
+        ``A'A`` where the rows of A are orthonormal. Otherwise A and its best linear decoder on the training rows, which
+        is what an oblique code is for; where a method codes more dimensions than it was asked for (the affine
+        projections of Samadi et al.), A and its own decoder.
+    V : ndarray of shape (p, k)
+        Orthonormal basis of the rows of A: what the method looks at.
     """
 
     A: np.ndarray
     P: np.ndarray
-    V: np.ndarray | None
+    V: np.ndarray
 
 
 def linear_code(fitted: Fitted, train: Rows, n_components: int) -> LinearCode | None:
@@ -49,13 +50,15 @@ def linear_code(fitted: Fitted, train: Rows, n_components: int) -> LinearCode | 
         return None
     _, singular, Vt = np.linalg.svd(A, full_matrices=False)
     V = Vt[singular > _RANK * max(float(singular.max(initial=0.0)), 1e-300)].T
+    if np.allclose(A @ A.T, np.eye(len(A)), atol=1e-9):
+        return LinearCode(A, A.T @ A, V)
     if V.shape[1] <= n_components:
-        return LinearCode(A, V @ V.T, V)
+        return LinearCode(A, Decoder(train.X @ A.T, train.X).B.T @ A, V)
     inverse: Any = getattr(fitted.model, "inverse_transform", None)
     if inverse is None:
         return None
     P = (np.asarray(inverse(origin + A.T)) - np.asarray(inverse(origin))).T
-    return LinearCode(A, P, None)
+    return LinearCode(A, P, V)
 
 
 class Decoder:

@@ -57,6 +57,6 @@ def optimality_gaps(yard: Yardstick, code: LinearCode | None) -> dict[str, float
     }
     differences = yard.train.moments.means[1:] - yard.train.moments.means[0]
     lengths = np.linalg.norm(differences, axis=1)
-    if code.V is not None and np.all(lengths > 0):
+    if np.all(lengths > 0):
         found["mean_gap"] = 100.0 * float(np.max(np.linalg.norm(differences @ code.V, axis=1) / lengths))
     return found
