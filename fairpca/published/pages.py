@@ -210,8 +210,8 @@ _FILLED = re.compile(r"\{\{(?P<what>[^}]*)\}\}")
 def filled(text: str) -> str:
     """Put results of today where a text names them, so that it cannot go stale.
 
-    ``{{lee2022/table1 method=pca d=2 -> mean:.1f}}`` is a number of the one stored row with these keys, and
-    ``{{samadi2018 fig1-gap-20}}`` what we find for the claim or setting of that id.
+    ``{{<paper>/table1 method=pca d=2 -> mean:.1f}}`` is a number of the one stored row with these keys, and
+    ``{{<paper> fig1-gap}}`` what we find for the claim or setting of that id.
     """
     return _FILLED.sub(lambda match: _result(match["what"]), text)
 
