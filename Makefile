@@ -18,11 +18,12 @@ PYTHON = $(BIN)python
 
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help setup notebooks book test lint lock clean
+.PHONY: help setup notebooks book check-site test lint lock clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
+	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
 	@echo "make notebooks  execute the chapters that have changed"
 	@echo "make lint       ruff and mypy"
 	@echo "make setup      create .venv with the locked versions"
@@ -49,6 +50,9 @@ book: notebooks
 	  > _build/book.log 2>&1 || { cat _build/book.log; exit 1; }
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
+
+check-site: setup
+	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)
 
 test: setup
 	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal

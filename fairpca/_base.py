@@ -21,6 +21,8 @@ from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
+from fairpca.solvers.erasure import solve_mean_fair_wide
+from fairpca.wide import WideRows
 
 __all__ = ["BaseFairPCA"]
 
@@ -43,8 +45,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            The data, or (where the method needs no more) their group moments.
+        X : array-like of shape (n_samples, n_features), DataFrame, GroupMoments or WideRows
+            The data, or (where the method needs no more) their group moments or products.
         y : array-like of shape (n_samples,), optional
             Ignored unless the estimator says otherwise.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
@@ -59,6 +61,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         """
         self._check_all_parameters()
         self._forget()
+        if isinstance(X, WideRows):
+            return self._fit_wide(X, sensitive_features, sample_weight)
         if isinstance(X, GroupMoments):
             return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
         if self._needs_rows:
@@ -85,6 +89,25 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             return self._fit_ordinary(moments)
         self._warn_tiny_groups(moments.labels, moments.counts)
         return self._store(self._solve_moments(self._scaled(moments), self._check_dimension(moments)), moments)
+
+    def _fit_wide(self, rows: WideRows, sensitive_features: Any, sample_weight: Any) -> Self:
+        if sensitive_features is not None or sample_weight is not None:
+            raise ValueError("WideRows already know their groups and take no weights; pass them alone.")
+        self._note_features(rows)
+        d = check_components(self.n_components, rows.n_features)
+        if not self._uses_groups:
+            return self._store(solve_mean_fair_wide(rows, None, d), rows)
+        if rows.n_groups < 2:
+            self._warn_single_group(rows.labels)
+            return self._store(solve_mean_fair_wide(rows, None, d), rows)
+        return self._store(self._solve_wide(rows, d), rows)
+
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        """Solve from products with the rows (two groups at least)."""
+        raise TypeError(
+            f"{type(self).__name__} needs the rows or their moments; WideRows are for PCA, MeanFairPCA and "
+            "MinMaxFairPCA."
+        )
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Iterable[Any]) -> list[Self]:
         """Fit a grid of parameters; what fits have in common is computed once.
@@ -194,12 +217,15 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
         if sample_weight is not None:
             raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
+        self._note_features(moments)
+        return moments
+
+    def _note_features(self, moments: GroupMoments | WideRows) -> None:
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return moments
 
     def _warn_single_group(self, labels: tuple[Any, ...]) -> None:
         if not self._uses_groups:
@@ -230,15 +256,23 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         result = SolverResult(V, "optimal", objective, bound=objective, certificate="proof", n_iter=1, seconds=seconds)
         return self._store(result, moments)
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
         """Set the fitted attributes from the solver's result; `covariance` of all rows where it is known already."""
-        scale = self._column_scale(moments)
-        if scale is not None:
-            covariance = moments.transformed(scale).covariance(ddof=1)
-        elif covariance is None:
-            covariance = moments.covariance(ddof=1)
-        V = result.V
-        compressed = V.T @ covariance @ V
+        V, scale = result.V, None
+        if isinstance(moments, WideRows):
+            sample = moments.n_samples / max(moments.n_samples - 1, 1)
+            compressed = sample * (V.T @ moments.covariance_product(V))
+            total = sample * float(moments.variances.sum())
+        else:
+            scale = self._column_scale(moments)
+            if scale is not None:
+                covariance = moments.transformed(scale).covariance(ddof=1)
+            elif covariance is None:
+                covariance = moments.covariance(ddof=1)
+            compressed = V.T @ covariance @ V
+            total = float(np.trace(covariance))
         if result.basis == "orthonormal":
             # The problem fixes the span only; principal axes inside it make the basis unique.
             _, R = np.linalg.eigh((compressed + compressed.T) / 2)
@@ -256,7 +290,6 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             del self.scale_
         self.groups_ = moments.labels
         self.explained_variance_ = np.clip(variances, 0.0, None).copy()
-        total = float(np.trace(covariance))
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
@@ -267,7 +300,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self
 
-    def _centre(self, moments: GroupMoments) -> np.ndarray:
+    def _centre(self, moments: GroupMoments | WideRows) -> np.ndarray:
         """What ``transform`` subtracts: the mean of all rows, or nothing with ``centering="none"``."""
         none = getattr(self, "centering", "overall") == "none"
         return np.zeros(moments.n_features) if none else moments.mean

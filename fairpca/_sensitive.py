@@ -11,7 +11,8 @@ import numpy as np
 
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups
-from fairpca.solvers.erasure import CrossMoments, cross_moments
+from fairpca.solvers.erasure import CrossMoments, Directions, cross_moments, directions_of
+from fairpca.wide import WideRows
 
 __all__ = [
     "Columns",
@@ -20,6 +21,7 @@ __all__ = [
     "coarsened",
     "compared_groups",
     "compared_numbers",
+    "compared_wide",
     "distinct_groups",
     "group_shifts",
     "joint_moments",
@@ -35,10 +37,17 @@ Columns = Literal["combined", "each"]
 
 @dataclass(frozen=True)
 class Compared:
-    """Groups that are compared (a partition for each sensitive column), and what must not be seen of them."""
+    """What must not be seen, and the groups that are compared: for each partition of the rows their new labels."""
 
     cross: CrossMoments
-    partitions: tuple[GroupMoments, ...] = ()
+    groups: GroupMoments | None = None
+    partitions: tuple[list[Any], ...] = ()
+
+    def matched(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Covariances and shares of the groups of each partition."""
+        assert self.groups is not None, "there are no groups to match"
+        parts = [coarsened(self.groups, labels) for labels in self.partitions]
+        return [(part.covariances(), part.weights) for part in parts]
 
 
 def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
@@ -117,16 +126,37 @@ def distinct_groups(labels: Sequence[Any]) -> tuple[Any, ...]:
 def compared_groups(moments: GroupMoments, columns: Columns, fairness: Fairness) -> Compared:
     """Say which groups are compared, and the covariances of the features with belonging to them."""
     compared = _positives(moments) if fairness == "eop" else moments
-    width = len(_parts(compared.labels[0]))
-    if columns == "each" and width > 1:
-        partitions = tuple(coarsened(compared, [label[j] for label in compared.labels]) for j in range(width))
-    else:
-        partitions = (compared,)
-    cross = [(part.means - part.mean).T * part.weights for part in partitions]
-    spread = [np.sqrt(part.weights * (1.0 - part.weights)) for part in partitions]
-    offset = np.abs(moments.means).max(axis=0)
-    found = cross_moments(moments.covariance(), np.hstack(cross), np.concatenate(spread), offset)
-    return Compared(found, partitions)
+    partitions = tuple(_partitions(compared.labels, columns))
+    found = cross_moments(moments.covariance(), *_memberships(compared, partitions), np.abs(moments.means).max(axis=0))
+    return Compared(found, compared, partitions)
+
+
+def compared_wide(rows: WideRows, columns: Columns) -> Directions:
+    """As :func:`compared_groups`, for rows of which no moments are known."""
+    partitions = _partitions(rows.labels, columns)
+    return directions_of(rows.variances, *_memberships(rows, partitions), np.abs(rows.means).max(axis=0))
+
+
+def _partitions(labels: Sequence[Any], columns: Columns) -> list[list[Any]]:
+    """New labels of the groups: those they have, or for each sensitive column its values."""
+    width = len(_parts(labels[0]))
+    if columns == "combined" or width == 1:
+        return [list(labels)]
+    return [[label[j] for label in labels] for j in range(width)]
+
+
+def _memberships(groups: GroupMoments | WideRows, partitions: Sequence[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Covariances of the features with membership in the united groups, and its standard deviations."""
+    members = np.hstack([_united(labels)[1] for labels in partitions])
+    share = groups.weights @ members
+    cross = (groups.means - groups.mean).T @ (members * groups.weights[:, None])
+    return cross, np.sqrt(share * (1.0 - share))
+
+
+def _united(labels: Sequence[Any]) -> tuple[Groups, np.ndarray]:
+    """Groups with one label united, and who belongs to which: shape (n_groups, n_united)."""
+    united = encode_groups(list(labels))
+    return united, np.eye(len(united.labels))[united.codes]
 
 
 def compared_numbers(moments: GroupMoments, sensitive: Sequence[int], fairness: Fairness) -> Compared:
@@ -164,9 +194,8 @@ def _split(moments: GroupMoments, sensitive: Sequence[int]) -> tuple[np.ndarray,
 
 def coarsened(moments: GroupMoments, labels: Sequence[Any]) -> GroupMoments:
     """Unite groups that get the same label."""
-    united = encode_groups(list(labels))
-    member = np.zeros((len(united.labels), moments.n_groups))
-    member[united.codes, np.arange(moments.n_groups)] = 1.0
+    united, members = _united(labels)
+    member = members.T
     counts = member @ moments.counts
     means = (member * moments.counts) @ moments.means / counts[:, None]
     shift = moments.means - means[united.codes]
@@ -201,12 +230,8 @@ def _regression(covariance: np.ndarray, cross: np.ndarray) -> np.ndarray:
 
 def group_shifts(moments: GroupMoments, columns: Columns) -> np.ndarray:
     """What membership says about the mean of each group: the regression of the features on it."""
-    width = len(_parts(moments.labels[0]))
-    if columns == "combined" or width == 1:
-        return moments.means - moments.mean
-    codes = [encode_groups([label[j] for label in moments.labels]) for j in range(width)]
-    members = np.hstack([np.eye(len(part.labels))[part.codes] for part in codes])
-    members -= moments.weights @ members
+    members = np.hstack([_united(labels)[1] for labels in _partitions(moments.labels, columns)])
+    members = members - moments.weights @ members
     weighted = members.T * moments.weights
     return members @ _regression(weighted @ members, weighted @ (moments.means - moments.mean))
 

@@ -16,6 +16,7 @@ from fairpca._sensitive import (
     Fairness,
     compared_groups,
     compared_numbers,
+    compared_wide,
     distinct_groups,
     joint_moments,
     positions_of,
@@ -24,7 +25,8 @@ from fairpca._sensitive import (
 )
 from fairpca._validation import check_components, check_number
 from fairpca.solvers import SolverResult
-from fairpca.solvers.erasure import Projection, solve_mean_fair
+from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
+from fairpca.wide import WideRows
 
 __all__ = ["MeanFairPCA"]
 
@@ -65,6 +67,9 @@ class MeanFairPCA(BaseFairPCA):
     n_candidates : int or float, default=0.5
         With ``match="mean+covariance"``: how many directions, or which share of those that match the means. Fewer
         match the covariances better and explain less.
+    tol, max_iter : float, default=1e-6, and int, default=500
+        With :class:`~fairpca.WideRows` only, where the solution comes from an iteration: relative residual, and most
+        steps for the oblique code. Moments are solved directly.
 
     Attributes
     ----------
@@ -119,6 +124,8 @@ class MeanFairPCA(BaseFairPCA):
         sensitive: Literal["groups", "numeric"] = "groups",
         columns: Columns = "combined",
         n_candidates: int | float = 0.5,
+        tol: float = 1e-6,
+        max_iter: int = 500,
     ) -> None:
         self.n_components = n_components
         self.projection = projection
@@ -127,9 +134,13 @@ class MeanFairPCA(BaseFairPCA):
         self.sensitive = sensitive
         self.columns = columns
         self.n_candidates = n_candidates
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
         check_number("n_candidates", self.n_candidates, low=0.0, low_open=True)
+        check_number("tol", self.tol, low=0.0, low_open=True, high=1e-2)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
         if self.match == "mean+covariance":
             if self.projection == "oblique":
                 raise ValueError(
@@ -147,8 +158,8 @@ class MeanFairPCA(BaseFairPCA):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            The data, or their group moments.
+        X : array-like of shape (n_samples, n_features), DataFrame, GroupMoments or WideRows
+            The data, their group moments, or (for very many features) their products.
         y : array-like of shape (n_samples,), optional
             Outcome with two values, the larger is the positive one; needed by ``fairness="eop"``, else ignored.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
@@ -163,7 +174,7 @@ class MeanFairPCA(BaseFairPCA):
         """
         self._check_all_parameters()
         self._sensitive_positions = ()
-        if isinstance(X, GroupMoments) or sensitive_features is None:
+        if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
             return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if self.sensitive == "groups":
             groups = self._groups(X, y, sensitive_features)
@@ -249,15 +260,26 @@ class MeanFairPCA(BaseFairPCA):
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)
-        matched = None
-        if self.match == "mean+covariance":
-            matched = [(part.covariances(), part.weights) for part in compared.partitions]
+        matched = compared.matched() if self.match == "mean+covariance" else None
         return solve_mean_fair(
             compared.cross, n_components, projection=self.projection, matched=matched, n_candidates=self.n_candidates
         )
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
-        features = self._features(moments)
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        if (self.match, self.fairness, self.sensitive) != ("mean", "dp", "groups"):
+            raise ValueError(
+                'MeanFairPCA takes WideRows with match="mean", fairness="dp" and sensitive="groups" only; use '
+                "GroupMoments for the rest."
+            )
+        directions = compared_wide(rows, self.columns)
+        return solve_mean_fair_wide(
+            rows, directions, n_components, projection=self.projection, tol=self.tol, max_iter=self.max_iter
+        )
+
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
+        features = self._features(moments) if isinstance(moments, GroupMoments) else moments
         super()._store(result, features, covariance if features is moments else None)
         decoder = result.extra.get("decoder")
         if decoder is None or result.basis == "orthonormal":
@@ -266,7 +288,8 @@ class MeanFairPCA(BaseFairPCA):
             self.decoder_ = np.ascontiguousarray(np.rint(self.components_ @ decoder) @ decoder.T)
         self.excluded_ = result.extra.get("excluded", np.zeros((self.n_features_in_, 0))).T
         self.groups_ = self._group_names(moments)
-        self._warn_constant_components(features)
+        if isinstance(features, GroupMoments):
+            self._warn_constant_components(features)
         return self
 
     def _warn_constant_components(self, features: GroupMoments) -> None:
@@ -284,7 +307,7 @@ class MeanFairPCA(BaseFairPCA):
                 stacklevel=5,
             )
 
-    def _group_names(self, moments: GroupMoments) -> tuple[Any, ...]:
+    def _group_names(self, moments: GroupMoments | WideRows) -> tuple[Any, ...]:
         if self._sensitive_positions:
             names = moments.feature_names
             return tuple(j if names is None else names[j] for j in self._sensitive_positions)

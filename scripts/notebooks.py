@@ -56,6 +56,10 @@ def chapters_in_toc(root: Path = ROOT) -> list[Path]:
                 yield from files(item)
         elif isinstance(node, dict):
             yield from (value for key, value in node.items() if key in ("root", "file"))
+            if "glob" in node:
+                yield from (
+                    str(path.relative_to(root).with_suffix("")) for path in sorted(root.glob(node["glob"] + ".md"))
+                )
             for value in node.values():
                 yield from files(value)
 

@@ -1,7 +1,7 @@
-"""Rows that do not fit in memory: readers, clusters, parts that are merged exactly once."""
+"""Rows that do not fit in memory: readers, clusters, parts that are merged exactly once, MMD² by pairs of blocks."""
 
-from fairpca.scale.batches import moments_of_batches
-from fairpca.scale.cluster import moments_of_dask
+from fairpca.scale.mmd import KernelSums, kernel_sums, mmd_squared, project
 from fairpca.scale.parts import merge_parts
+from fairpca.scale.samples import RowSample
 
-__all__ = ["merge_parts", "moments_of_batches", "moments_of_dask"]
+__all__ = ["KernelSums", "RowSample", "kernel_sums", "merge_parts", "mmd_squared", "project"]

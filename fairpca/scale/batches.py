@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
 from fairpca.scale.frames import Columns, add_batch
 from fairpca.scale.parts import KeptParts
-from fairpca.scale.sources import FilePart, batches, digest, file_parts, is_files
+from fairpca.scale.sources import FilePart, batches, digest, file_parts, is_csv, is_files
 
-__all__ = ["moments_of_batches", "moments_of_frame"]
+__all__ = ["moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
 
 Progress = Callable[[str, int], None]
 
@@ -30,22 +29,12 @@ def moments_of_batches(
     store: Any = None,
 ) -> GroupMoments:
     """See :meth:`fairpca.GroupMoments.from_batches`."""
-    reading = _Reading(Columns.of(sensitive, features, weight), progress)
+    columns = Columns.of(sensitive, features, weight)
+    if store is None:
+        return with_typed_labels(_some(_moments_of(stream(source, columns), progress)[0]), source)
     if not is_files(source):
-        if store is not None:
-            raise ValueError("store keeps the parts of files; for this source it must be None.")
-        reading.add(batches(source, reading.columns))
-        return reading.moments()
-    parts = file_parts(source)
-    if store is not None:
-        reading.add_kept(parts, KeptParts(store))
-    else:
-        for part in parts:
-            reading.add(part.batches(reading.columns))
-    for part in parts:
-        part.check_unchanged()
-    moments = reading.moments()
-    return _typed(moments) if parts and parts[0].number is None else moments
+        raise ValueError("store keeps the parts of files; for this source it must be None.")
+    return with_typed_labels(_kept(file_parts(source), columns, progress, KeptParts(store)), source)
 
 
 def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments | None:
@@ -57,59 +46,71 @@ def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments |
     return GroupMoments.from_sums(sums, columns.features) if sums.position else None
 
 
-class _Reading:
-    """What was read so far."""
+def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+    """Yield (where, frame, columns) of any source, the columns compared with those of the first frame."""
+    if not is_files(source):
+        yield from _settled(batches(source, columns), columns)
+        return
+    parts = file_parts(source)
+    for part in parts:
+        for where, frame, settled in _settled(part.batches(columns), columns):
+            columns = settled
+            yield where, frame, settled
+    for part in parts:  # one that was replaced after its turn does not belong to the others
+        part.check_unchanged()
 
-    def __init__(self, columns: Columns, progress: Progress | None) -> None:
-        self.columns, self.progress = columns, progress
-        self.sums: MomentSums | None = None
 
-    def add(self, frames: Iterator[tuple[str, Any]]) -> None:
-        """Add frames to the sums."""
-        for where, frame in frames:
-            self.columns = self.columns.settled(frame, where)
-            assert self.columns.features is not None
-            if self.sums is None:
-                self.sums = MomentSums(len(self.columns.features))
-            rows = add_batch(self.sums, frame, self.columns, where)
-            if self.progress is not None:
-                self.progress(where, rows)
+def _settled(frames: Iterator[tuple[str, Any]], columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+    for where, frame in frames:
+        columns = columns.settled(frame, where)
+        yield where, frame, columns
 
-    def add_kept(self, parts: list[FilePart], kept: KeptParts) -> None:
-        """Add the moments of parts in their order; what is kept is not read again, what is read is kept."""
-        asked, digests = _asked(self.columns), {}
-        total: GroupMoments | None = None
-        for part in parts:
-            if part.path not in digests:
-                digests[part.path] = digest(part.path)
-                part.check_unchanged()
-            key = {"file": digests[part.path], "part": part.number, "columns": asked}
-            moments = kept.get(key)
+
+def _moments_of(
+    frames: Iterator[tuple[str, Any, Columns]], progress: Progress | None
+) -> tuple[GroupMoments | None, Columns | None]:
+    """Return the moments of frames (None if they have no row), and the columns as they were settled."""
+    sums: MomentSums | None = None
+    settled: Columns | None = None
+    for where, frame, settled in frames:
+        sums = MomentSums(len(settled.features or ())) if sums is None else sums
+        rows = add_batch(sums, frame, settled, where)
+        if progress is not None:
+            progress(where, rows)
+    if sums is None or settled is None or not sums.position:
+        return None, settled
+    return GroupMoments.from_sums(sums, settled.features), settled
+
+
+def _some(moments: GroupMoments | None) -> GroupMoments:
+    if moments is None:
+        raise ValueError("there is no row; check the source, and that not all weights are zero.")
+    return moments
+
+
+def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, kept: KeptParts) -> GroupMoments:
+    """Merge the moments of parts in their order; what is kept is not read again, what is read is kept."""
+    asked = [list(columns.sensitive), columns.features and list(columns.features), columns.weight]
+    digests: dict[str, str] = {}
+    total: GroupMoments | None = None
+    for part in parts:
+        if part.path not in digests:
+            digests[part.path] = digest(part.path)
+            part.check_unchanged()
+        key = {"file": digests[part.path], "part": part.number, "columns": asked}
+        moments = kept.get(key)
+        if moments is None:
+            moments, settled = _moments_of(_settled(part.batches(columns), columns), progress)
+            columns = settled or columns
             if moments is None:
-                reading = _Reading(self.columns, self.progress)
-                reading.add(part.batches(self.columns))
-                self.columns = reading.columns
-                if reading.sums is None or not reading.sums.position:  # no row in it
-                    continue
-                moments = reading.moments()
-                kept.put(key, moments)
-            elif self.progress is not None:
-                self.progress(part.where, int(moments.n_samples))
-            total = moments if total is None else _merged(total, moments, part.where)
-        if total is not None:
-            self.columns = replace(self.columns, features=total.feature_names)
-            self.sums = MomentSums(total.n_features)
-            self.sums.absorb(total)
-
-    def moments(self) -> GroupMoments:
-        """Return the moments, groups sorted."""
-        if self.sums is None or not self.sums.position:
-            raise ValueError("there is no row; check the source, and that not all weights are zero.")
-        return GroupMoments.from_sums(self.sums, self.columns.features)
-
-
-def _asked(columns: Columns) -> list[Any]:
-    return [list(columns.sensitive), columns.features and list(columns.features), columns.weight]
+                continue
+            kept.put(key, moments)
+        elif progress is not None:
+            progress(part.where, int(moments.n_samples))
+        total = moments if total is None else _merged(total, moments, part.where)
+    for part in parts:
+        part.check_unchanged()
+    return _some(total)
 
 
 def _merged(total: GroupMoments, moments: GroupMoments, where: str) -> GroupMoments:
@@ -127,14 +128,19 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _WORDS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False, "FALSE": False}
 
 
-def _typed(moments: GroupMoments) -> GroupMoments:
+def typed_labels(labels: Sequence[Any]) -> list[Any]:
     """Turn groups that are written as text into numbers or booleans where all of them are, as a reader of all would."""
-    several = isinstance(moments.labels[0], tuple)
-    columns = zip(*moments.labels, strict=True) if several else [moments.labels]
-    values = [_converted(column) for column in columns]
-    labels = list(zip(*values, strict=True)) if several else values[0]
+    if not isinstance(labels[0], tuple):
+        return _converted(labels)
+    return list(zip(*map(_converted, zip(*labels, strict=True)), strict=True))
+
+
+def with_typed_labels(moments: GroupMoments, source: Any) -> GroupMoments:
+    """Give the groups of CSV files their types."""
+    if not is_csv(source):
+        return moments
     sums = MomentSums(moments.n_features)
-    for g, label in enumerate(labels):  # "1" and "1.0" are one group
+    for g, label in enumerate(typed_labels(moments.labels)):  # "1" and "1.0" are one group
         one = slice(g, g + 1)
         sums.absorb(GroupMoments((label,), moments.counts[one], moments.means[one], moments.scatters[one]))
     return GroupMoments.from_sums(sums, moments.feature_names)

@@ -16,7 +16,7 @@ from fairpca.scale.batches import moments_of_frame
 from fairpca.scale.frames import Columns
 from fairpca.scale.parts import KeptParts, code_of_parts, merge_pair, merge_tree
 
-__all__ = ["moments_of_dask"]
+__all__ = ["current_client", "gather", "moments_of_dask"]
 
 PATIENCE = 20.0  # seconds that a cluster may be without scheduler or workers
 _AT_ONCE = 16  # partitions between two writes to the store where there is no cluster
@@ -47,7 +47,7 @@ def moments_of_dask(
         tasks = _tasks_of_frame(dask, data, Columns.of(sensitive, features, weight))
     else:
         raise TypeError(f"data is of type {type(data).__name__}; give a Dask DataFrame or a Dask array.")
-    client = client or _current_client()
+    client = client or current_client()
     if store is not None:
         return merge_tree(_kept(dask, tasks, client, KeptParts(store), [sensitive, features, weight]))
     level = [delayed for _, delayed in tasks]
@@ -57,7 +57,7 @@ def moments_of_dask(
     if client is None:
         return merge_tree([dask.compute(level[0])[0]])
     found: list[Any] = []
-    _gather(client, level, lambda number, result: found.append(result))
+    gather(client, client.compute(level), lambda number, result: found.append(result))
     return merge_tree(found)
 
 
@@ -138,7 +138,7 @@ def _array_part(X: Any, groups: Any, weights: Any, names: Any, number: int) -> G
 # Computing
 
 
-def _current_client() -> Any:
+def current_client() -> Any:
     """Return the client that this process has opened, if any."""
     if "distributed" not in sys.modules:
         return None
@@ -169,7 +169,7 @@ def _kept(dask: Any, tasks: Tasks, client: Any, kept: KeptParts, asked: Any) -> 
             found[missing[position]] = moments
 
     if client is not None:
-        _gather(client, todo, take)
+        gather(client, client.compute(todo), take)
     else:
         for start in range(0, len(todo), _AT_ONCE):
             for position, result in enumerate(dask.compute(*todo[start : start + _AT_ONCE]), start):
@@ -177,11 +177,11 @@ def _kept(dask: Any, tasks: Tasks, client: Any, kept: KeptParts, asked: Any) -> 
     return [found.get(number) for number in range(len(tasks))]
 
 
-def _gather(client: Any, todo: list[Any], take: Callable[[int, Any], None]) -> None:
-    """Compute on a cluster and hand over results as they come; a cluster that is gone is an error soon."""
+def gather(client: Any, submitted: list[Any], take: Callable[[int, Any], None]) -> None:
+    """Hand over the results of futures as they come; a cluster that is gone is an error soon."""
     from distributed import wait
 
-    futures = {future: number for number, future in enumerate(client.compute(todo))}
+    futures = {future: number for number, future in enumerate(submitted)}
     seen = time.monotonic()
     try:
         while futures:

@@ -12,7 +12,7 @@ import pandas as pd
 from fairpca._moment_sums import MomentSums
 from fairpca._validation import Groups, encode_groups
 
-__all__ = ["Columns", "add_batch"]
+__all__ = ["Columns", "add_batch", "check_numbers", "rows_of"]
 
 _BLOCK = 1024  # rows that are turned from columns into rows together, so that both stay in the cache
 
@@ -118,10 +118,22 @@ class Columns:
 
 def add_batch(sums: MomentSums, frame: Any, columns: Columns, where: str) -> int:
     """Add the rows of a frame (pandas or Arrow) to the sums; returns their number."""
+    n, X, groups, weights = rows_of(frame, columns, where)
+    if n:
+        try:
+            sums.add(X, groups, weights)
+        except ValueError as error:
+            assert columns.features is not None
+            raise ValueError(f"{where}: {_what_is_wrong(X, columns.features) or error}") from None
+    return n
+
+
+def rows_of(frame: Any, columns: Columns, where: str) -> tuple[int, np.ndarray, Groups, np.ndarray | None]:
+    """Return the number of rows of a frame, and their features, groups and weights; those of weight 0 are left out."""
     assert columns.features is not None
     n = len(frame) if isinstance(frame, pd.DataFrame) else frame.num_rows
     if n == 0:
-        return 0
+        return 0, np.empty((0, len(columns.features))), Groups((), np.empty(0, dtype=np.int64)), None
     X = _rows([_numbers(frame, name, where) for name in columns.features], n)
     weights = None if columns.weight is None else _numbers(frame, columns.weight, where)
     groups = _groups(frame, columns.sensitive, where)
@@ -135,11 +147,15 @@ def add_batch(sums: MomentSums, frame: Any, columns: Columns, where: str) -> int
         if not np.all(weights):
             chosen = weights > 0
             X, weights, groups = X[chosen], weights[chosen], groups.of_rows(chosen)
-    try:
-        sums.add(X, groups, weights)
-    except ValueError as error:
-        raise ValueError(f"{where}: {_what_is_wrong(X, columns.features) or error}") from None
-    return n
+    return n, X, groups, weights
+
+
+def check_numbers(X: np.ndarray, columns: Columns, where: str) -> None:
+    """Raise for values that are missing or infinite."""
+    if not np.isfinite(X.sum()):  # one pass; only what fails it is looked at
+        wrong = _what_is_wrong(X, columns.features or ())
+        if wrong:
+            raise ValueError(f"{where}: {wrong}")
 
 
 def _what_is_wrong(X: np.ndarray, names: Sequence[str]) -> str | None:

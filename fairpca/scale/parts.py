@@ -14,7 +14,7 @@ import numpy as np
 
 from fairpca._moments import GroupMoments
 
-__all__ = ["KeptParts", "code_of_parts", "merge_parts", "merge_tree"]
+__all__ = ["Kept", "KeptParts", "code_of", "code_of_parts", "merge_pair", "merge_parts", "merge_tree"]
 
 
 def merge_parts(parts: Iterable[tuple[Hashable, Any]], keys: Iterable[Hashable]) -> GroupMoments:
@@ -83,46 +83,65 @@ def _listed(keys: Sequence[Hashable]) -> str:
 @cache
 def code_of_parts() -> str:
     """Hash of the code that computes the moments of a part."""
-    computing = import_module("fairpca.scale.batches").moments_of_frame
-    return str(import_module("fairpca.experiments.engine.codehash").code_hash(computing))
+    return code_of(import_module("fairpca.scale.batches").moments_of_frame)
 
 
-class KeptParts:
-    """Moments of parts in the file that also keeps the cells of experiments (:class:`~fairpca.experiments` runner).
+class Kept:
+    """Values under keys in the file that also keeps the cells of experiments.
 
     Parameters
     ----------
     store : path or Store
         The file.
+    kind : str
+        What the values are.
+    code : str
+        Hash of the code that computes them.
     """
 
     # The store stands above; by name, so that nothing else here depends on experiments.
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, kind: str, code: str) -> None:
         self._engine = import_module("fairpca.experiments.engine.store")
         self._store = store if isinstance(store, self._engine.Store) else self._engine.Store(store)
+        self._kind, self._code = kind, code
 
-    def get(self, key: Mapping[str, Any]) -> Any:
-        """Return the moments of a part, or None if they are not kept (or were damaged)."""
-        cell, code = _name(key), code_of_parts()
+    def get_value(self, key: Mapping[str, Any]) -> Any:
+        """Return what is kept under a key (a number or an array), or None (also for what was damaged)."""
+        cell = _name(key)
         try:
-            found = self._store.get(_EXPERIMENT, [code], cell).get((cell, code))
+            found = self._store.get(self._kind, [self._code], cell).get((cell, self._code))
         except self._engine.StoreError:
-            self._store.drop_damaged(_EXPERIMENT, [code])
+            self._store.drop_damaged(self._kind, [self._code])
             return None
-        if found is None or found.status != "done":
-            return None
-        return GroupMoments.from_bytes(found.records[0]["moments"].tobytes(), f"part {cell} of {self._store.path}")
+        return found.records[0]["value"] if found is not None and found.status == "done" else None
+
+    def put_value(self, key: Mapping[str, Any], value: Any) -> None:
+        """Keep a value; what is kept already stays."""
+        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        outcome = self._engine.StoredCell("done", [{"value": value}], "", 0.0, 0.0, finished)
+        self._store.put(self._kind, _name(key), self._code, outcome)
+
+
+class KeptParts(Kept):
+    """Moments of parts, kept in a file."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store, "moments/parts", code_of_parts())
+
+    def get(self, key: Mapping[str, Any]) -> GroupMoments | None:
+        """Return the moments of a part, or None if they are not kept."""
+        content = self.get_value(key)
+        return None if content is None else GroupMoments.from_bytes(content.tobytes(), f"the kept part {_name(key)}")
 
     def put(self, key: Mapping[str, Any], moments: GroupMoments) -> None:
-        """Keep the moments of a part; what is kept already stays."""
-        content = np.frombuffer(moments.to_bytes(), dtype=np.uint8)
-        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        outcome = self._engine.StoredCell("done", [{"moments": content}], "", 0.0, 0.0, finished)
-        self._store.put(_EXPERIMENT, _name(key), code_of_parts(), outcome)
-
-
-_EXPERIMENT = "moments/parts"
+        """Keep the moments of a part."""
+        self.put_value(key, np.frombuffer(moments.to_bytes(), dtype=np.uint8))
 
 
 def _name(key: Mapping[str, Any]) -> str:
     return json.dumps(key, sort_keys=True)
+
+
+def code_of(function: Any) -> str:
+    """Hash of the code behind a function."""
+    return str(import_module("fairpca.experiments.engine.codehash").code_hash(function))

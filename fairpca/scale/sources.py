@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairpca.scale.frames import Columns
 
-__all__ = ["FilePart", "batches", "file_parts", "is_files"]
+__all__ = ["FilePart", "batches", "digest", "file_parts", "is_csv", "is_files"]
 
 _BYTES = 2**25  # of a batch of float64 values
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
@@ -166,6 +166,14 @@ def is_files(source: Any) -> bool:
         and bool(source)
         and all(isinstance(name, str | os.PathLike) for name in source)
     )
+
+
+def is_csv(source: Any) -> bool:
+    """Whether a source is CSV files."""
+    if not is_files(source):
+        return False
+    names = [source] if isinstance(source, str | os.PathLike) else source
+    return _format(_expanded(os.fspath(names[0]))[0]) == "csv"
 
 
 def file_parts(source: Any) -> list[FilePart]:
