@@ -113,9 +113,7 @@ FILES = {
     ),
     "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
     "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",
-    "places.csv": (
-        "item,chapter,label\nTable 1,toy2030/coins,toy2030-coins\nFigure 1,toy2030/coins,toy2030-coins\n"
-    ),
+    "places.csv": ("item,chapter,label\nTable 1,toy2030/coins,toy2030-coins\nFigure 1,toy2030/coins,toy2030-coins\n"),
     "errata.csv": "id,kind,where,printed,found,evidence\nhead,print,Figure 1,Heads.,Tails.,Look at the coin\n",
 }
 BIBLIOGRAPHY = """
