@@ -61,11 +61,14 @@ class MinMaxFairPCA(BaseFairPCA):
     ----------
     n_components : int, default=2
         Dimension d of the subspace.
-    objective : {"loss", "error"}, default="loss"
+    objective : {"loss", "error", "variance", "nash"}, default="loss"
         "error" minimises the largest reconstruction error instead, which the paper argues against (Figure 2).
+        "variance" maximises the least variance that any group keeps; "nash" the geometric mean of the variances that
+        the groups keep, which no change of a group's unit moves (Tantipongpipat et al. 2019).
     solver : {"dual", "sdp", "mw"}, default="dual"
         "dual" is exact, with a certificate, and by far the fastest. "sdp" is the paper's Algorithm 1 (needs CVXPY
-        and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation.
+        and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation. The objective
+        "nash" is for "dual" only.
     variant : {"printed", "samadi2018_code", "vu2022_code"}, default="printed"
         For "mw": which of the published versions to follow (:func:`fairpca.solvers.minmax.solve_minmax_weights`).
         With "samadi2018_code" every PCA inside the algorithm subtracts the mean of its input, as the program's calls
@@ -89,8 +92,9 @@ class MinMaxFairPCA(BaseFairPCA):
         What ``transform`` subtracts.
     groups_ : tuple
         Group labels.
-    losses_, errors_ : ndarray of shape (n_groups,)
-        Loss and reconstruction error of each group, with the chosen centring.
+    losses_, errors_, variances_ : ndarray of shape (n_groups,)
+        Loss, reconstruction error and variance kept of each group, with the chosen centring. For fractional
+        solutions error and variance add up to the group's own variance as for projections.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_out,)
         Sample variance of the transformed data in each coordinate, and its share of the total.
     result_ : SolverResult
@@ -144,6 +148,8 @@ class MinMaxFairPCA(BaseFairPCA):
     def _check_parameters(self) -> None:
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
+        if self.objective == "nash" and self.solver != "dual":
+            raise ValueError(f"objective='nash' is solved by solver='dual' only; got solver={self.solver!r}.")
 
     def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
         if self.solver != "dual":
@@ -191,8 +197,11 @@ class MinMaxFairPCA(BaseFairPCA):
         super()._store(result, moments, covariance)
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]
+            self.variances_ = result.extra["variances"]
         else:  # a single group: ordinary PCA, which loses nothing
             self.losses_, self.errors_ = np.zeros(1), np.array([result.objective])
+            n = int(np.sum(moments.counts))
+            self.variances_ = np.array([self.explained_variance_.sum() * (1 - 1 / n)])
         return self
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:

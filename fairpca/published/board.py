@@ -68,7 +68,8 @@ def _judged_words(paper: str, folder: Path, kind: str) -> pd.DataFrame:
     unknown = sorted(set(judged["id"]) - set(said["id"]))
     if unknown:
         raise ValueError(f"Results of {paper} judge {kind}s that are not published: {', '.join(unknown)}.")
-    wrong = sorted(set(judged["verdict"]) - set(allowed))
+    # A statement about what cannot be run here may stand beside ours without a verdict.
+    wrong = sorted(set(judged["verdict"]) - {*allowed, "not judged"})
     if wrong:
         raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(allowed)}.")
     joined = said.merge(judged, on="id", how="left", validate="one_to_one")
@@ -96,6 +97,7 @@ def _judged_numbers(paper: Paper, exhibit: Exhibit, results: str | Path | None) 
         load_tolerances(paper.name),
         exhibit=f"{paper.name}/{exhibit.name}",
         reasons=load_reasons(paper.name),
+        results=results,
     )
     judged.insert(0, "paper", paper.name)
     judged.insert(1, "exhibit", exhibit.name)

@@ -166,18 +166,25 @@ class Paper:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far ours may be from print and still be called close.
+    """How far ours may be from print and still be called close; no length in it is typed.
+
+    Allowed is ``units`` of the last printed digit, plus ``grains`` and ``noises`` times what was measured for this very
+    number and stands in the result `derived_from`.
 
     Attributes
     ----------
     exhibit, dataset, method, metric, statistic : str
         Where it applies; ``*`` is a wildcard. The first match counts; what matches none has no tolerance.
-    absolute, relative : float
-        Allowed difference is ``absolute + relative * |printed|``.
+    units : float
+        Units of the last printed digit.
+    grains : float
+        Times the result's ``grain``, the smallest step by which the number can change, such as one row of a test part.
+    noises : float
+        Times the result's ``noise``, the standard deviation of the difference between two computations of the number.
     why : str
         Why not less.
     derived_from : str
-        The result from which the size was computed, if it was.
+        The result with ``grain`` and ``noise``, if they count.
     """
 
     exhibit: str
@@ -185,8 +192,9 @@ class Tolerance:
     method: str
     metric: str
     statistic: str
-    absolute: float
-    relative: float
+    units: float
+    grains: float
+    noises: float
     why: str
     derived_from: str = ""
 
@@ -363,7 +371,7 @@ def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> A
 def load_tolerances(paper: str) -> list[Tolerance]:
     """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts."""
     table = _words(paper, "tolerances", tuple(f.name for f in fields(Tolerance)))
-    sizes = {name: table.pop(name).astype(float).tolist() for name in ("absolute", "relative")}
+    sizes = {name: table.pop(name).astype(float).tolist() for name in ("units", "grains", "noises")}
     words = {str(name): column.tolist() for name, column in table.items()}
     rows = zip(*words.values(), *sizes.values(), strict=True)
     return [Tolerance(**dict(zip([*words, *sizes], row, strict=True))) for row in rows]

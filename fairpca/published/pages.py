@@ -7,6 +7,8 @@ from html import escape
 
 import pandas as pd
 
+from fairpca._resources import paper_path
+from fairpca._tables import read_table
 from fairpca.published.board import VERDICTS, unanswered
 from fairpca.published.comparison import KEYS
 from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers
@@ -19,6 +21,7 @@ __all__ = [
     "errata_list",
     "exhibit_titles",
     "exhibits_table",
+    "filled",
     "gaps",
     "papers_table",
     "places",
@@ -201,12 +204,43 @@ def gaps(board: pd.DataFrame) -> str:
     return "\n".join([f"**{waiting['rows'].sum()} published rows have no answer yet:**", "", *lines])
 
 
+_FILLED = re.compile(r"\{\{(?P<what>[^}]*)\}\}")
+
+
+def filled(text: str) -> str:
+    """Put results of today where a text names them, so that it cannot go stale.
+
+    ``{{<paper>/table1 method=pca d=2 -> mean:.1f}}`` is a number of the one stored row with these keys, and
+    ``{{<paper> fig1-gap}}`` what we find for the claim or setting of that id.
+    """
+    return _FILLED.sub(lambda match: _result(match["what"]), text)
+
+
+def _result(what: str) -> str:
+    keys, arrow, wanted = (part.strip() for part in what.partition("->"))
+    name, *conditions = keys.split()
+    if not arrow:
+        folder = paper_path("results", name)
+        files = [path for path in sorted(folder.glob("*.csv")) if path.stem == "settings" or path.stem[:6] == "claims"]
+        judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
+        rows = judged[judged["id"] == " ".join(conditions)]
+        column, style = "ours", ""
+    else:
+        rows = read_table(paper_path("results", name.partition("/")[0]) / f"{name.partition('/')[2]}.csv")
+        for key, _, value in (condition.partition("=") for condition in conditions):
+            rows = rows[rows[key].astype(str) == value]
+        column, _, style = wanted.partition(":")
+    if len(rows) != 1:
+        raise ValueError(f"{{{{{what}}}}} names {len(rows)} stored rows; name one.")
+    return format(rows[column].iloc[0], style)
+
+
 def errata_list(paper: Paper, kind: str) -> str:
     """One kind of a paper's errata in Markdown: where, what is printed, what we find, how it can be checked."""
     errata, known = load_errata(paper.name), places(paper)
     items = [
         f"**{_linked(row['where'], _address(known, None, row['where']))}.** *Printed:* {row['printed']}\n\n"
-        f"* *Found:* {row['found']}\n* *Evidence:* {row['evidence']}\n"
+        f"* *Found:* {filled(row['found'])}\n* *Evidence:* {row['evidence']}\n"
         for row in errata[errata["kind"] == kind].to_dict("records")
     ]
     return "\n".join([f"### {paper.short}, {paper.venue}\n", *items]) if items else ""

@@ -13,6 +13,8 @@ CONFIGURED = [
     FPCA(solver="cvxpy", variant="lee2022_code", options={"standardise": False}),
     MinMaxFairPCA(),
     MinMaxFairPCA(objective="error"),
+    MinMaxFairPCA(objective="variance"),
+    MinMaxFairPCA(objective="nash"),
     MinMaxFairPCA(centering="overall"),
     MinMaxFairPCA(solver="sdp"),
     # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.

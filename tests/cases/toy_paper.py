@@ -108,8 +108,8 @@ notes,pca,2,pct_var,printed,7.00,,2,
 FILES = {
     "table1.csv": TABLE,
     "tolerances.csv": (
-        "exhibit,dataset,method,metric,statistic,absolute,relative,why,derived_from\n"
-        "table1,*,*,*,sd,0.01,0,small change,\n"
+        "exhibit,dataset,method,metric,statistic,units,grains,noises,why,derived_from\n"
+        "table1,*,*,*,sd,1,0,0,small change,\n"
     ),
     "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
     "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",

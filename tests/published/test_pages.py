@@ -10,7 +10,17 @@ from notebooks import ROOT
 
 from fairpca import published
 from fairpca.published import Exhibit
-from fairpca.published.pages import answer, answers, counts_line, details, errata_list, exhibit_titles, gaps, places
+from fairpca.published.pages import (
+    answer,
+    answers,
+    counts_line,
+    details,
+    errata_list,
+    exhibit_titles,
+    filled,
+    gaps,
+    places,
+)
 
 
 def test_scoreboard_page_shows_every_row(tmp_path):
@@ -26,8 +36,8 @@ def test_scoreboard_page_shows_every_row(tmp_path):
 
 def test_the_first_sentence_counts_printed_numbers_only():
     verdicts = {"number": ["equal", "equal", "close", "differs"], "stored": ["equal"] * 9, "claim": ["fails"]}
-    name = next(paper.name for paper in published.papers() if paper.short == "Vu et al.")
-    rows = [(name, kind, verdict) for kind, found in verdicts.items() for verdict in found]
+    paper = published.papers()[0]
+    rows = [(paper.name, kind, verdict) for kind, found in verdicts.items() for verdict in found]
     board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"])
     assert answer(board) == (
         "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "
@@ -35,7 +45,7 @@ def test_the_first_sentence_counts_printed_numbers_only():
     )
     waiting = board.assign(verdict=board["verdict"].replace("close", "not yet"))
     assert answer(waiting).endswith("and **1** have no answer yet.") and "prints a number" in answer(board.tail(1))
-    assert answers(board, "number").loc["Vu et al."].to_dict() == {
+    assert answers(board, "number").loc[paper.short].to_dict() == {
         "printed in tables": 4,
         "equal": 2,
         "close": 1,
@@ -83,7 +93,9 @@ def test_every_erratum_stands_in_one_list(paper):
     errata = published.load_errata(paper.name)
     lists = [errata_list(paper, kind) for kind in ("print", "code", "note")]
     for row in errata.to_dict("records"):
-        entry = f".** *Printed:* {row['printed']}\n\n* *Found:* {row['found']}\n"
+        found = filled(row["found"])
+        assert "{{" not in found
+        entry = f".** *Printed:* {row['printed']}\n\n* *Found:* {found}\n"
         assert sum(entry in text for text in lists) == 1
         assert any(f"**{row['where']}.**" in text or f">{row['where']}</a>.**" in text for text in lists)
     assert sum(text.count("*Evidence:*") for text in lists) == len(errata)

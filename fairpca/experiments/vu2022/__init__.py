@@ -2,6 +2,7 @@
 
 from fairpca.experiments.vu2022 import (
     claims,
+    claims_algorithm,
     claims_appendix,
     claims_theory,
     dimensions,
@@ -16,6 +17,7 @@ from fairpca.experiments.vu2022 import (
 
 __all__ = [
     "claims",
+    "claims_algorithm",
     "claims_appendix",
     "claims_theory",
     "dimensions",

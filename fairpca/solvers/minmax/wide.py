@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, get_args
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers.minmax._groups import several_groups
-from fairpca.solvers.minmax._problem import Objective
+from fairpca.solvers.minmax._problem import Objective, has_variance
 from fairpca.solvers.minmax.dual import TwoGroups
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral import StreamedPencil
@@ -79,8 +79,14 @@ def solve_minmax_wide(
         return products
 
     traces = rows.group_totals + (np.sum(shift**2, axis=1) if centering != "group" else 0.0)
+    check_choice("objective", objective, get_args(Objective))
+    if objective in ("variance", "nash") and not has_variance(traces).all():
+        raise ValueError(
+            f"group(s) {np.flatnonzero(~has_variance(traces)).tolist()} do not vary, so objective={objective!r} says "
+            "nothing about them; leave their rows out."
+        )
     pencil = StreamedPencil(multiply, traces, p, tol=_RESIDUAL)
-    if m == 2:
+    if m == 2 and objective != "nash":
         result = TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     else:
         result = several_groups(pencil, d, objective, tol, max_iter, started)
