@@ -107,7 +107,11 @@ def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
     rows = board[(board["exhibit"] == "fig2_fig3_stored") & (board["metric"] != "seconds")]
     rows = rows[rows["method"].isin(["pca", "fpca"])]
     assert len(rows) == 2 * 2 * 9 * 6
-    assert rows["verdict"].isin(["equal", "close"]).all()
+    assert (rows.loc[rows["method"] == "pca", "verdict"] == "equal").all()
+    # FPCA's loadings turn with the accuracy of the solver, and what is measured with them follows; by how much that
+    # may be is what its tolerance says. A wrong program is off by points.
+    fpca = rows[rows["method"] == "fpca"].set_index("metric")["difference"].abs()
+    assert fpca["pct_var"].max() < 0.02 and fpca["mmd2"].max() < 1e-4
 
 
 def test_grid_of_synthetic_2():
