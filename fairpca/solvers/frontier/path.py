@@ -19,8 +19,7 @@ from scipy.optimize import brentq
 
 from fairpca._validation import check_number
 from fairpca.solvers.frontier.score import dominated, missed_share
-from fairpca.solvers.rfpca import make_boundary
-from fairpca.solvers.rfpca._boundary import Boundary, SupportPoint
+from fairpca.solvers.rfpca import Boundary, SupportPoint, make_boundary
 from fairpca.solvers.spectral import mix_to_zero
 
 __all__ = ["Frontier", "solve_frontier"]
