@@ -28,7 +28,7 @@ TABLES = (
     "crime",
     "diabetes",
 )
-LARGEST = 1000  # rows of one split, drawn anew for each from a larger table
+LARGEST = 1500  # rows of one split, drawn anew for each from a larger table
 TRAIN = 2 / 3
 DIMENSIONS = (2, 5, 10)
 # Ranks of the standardised features where it is less than their number: more components than that explain all.
