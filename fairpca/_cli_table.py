@@ -49,6 +49,10 @@ def add_preparing(parser: argparse.ArgumentParser, *, groups_known: bool = False
         choices=("error", "own", "drop"),
         help="rows without a group (default error)",
     )
+    group.add_argument(
+        "--far", default="draw-in", choices=("draw-in", "keep"), help="values far from all others (default draw-in)"
+    )
+    group.add_argument("--min-different", type=int, default=10, help="rows that differ in a column (default 10)")
     group.add_argument("--max-levels", type=int, default=20, help="indicators of one category (default 20)")
     group.add_argument(
         "--cut", action="append", default=[], metavar="COLUMN=EDGE[,EDGE]", help="cut a sensitive column of numbers"
@@ -78,6 +82,8 @@ def prepare(options: argparse.Namespace) -> Prepared:
         scale=options.scale,
         missing=options.missing,
         max_levels=options.max_levels,
+        min_different=options.min_different,
+        far=options.far.replace("-", " "),
         numbers=tuple(split(options.number, "--number")),
         categories=tuple(split(options.category, "--category")),
         drop=tuple(split(options.drop, "--drop")),

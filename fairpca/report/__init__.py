@@ -1,12 +1,18 @@
 """Compare methods on somebody's rows: what each keeps, whom it costs, what it still tells about the group."""
 
-from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, evaluate
+from fairpca.report.comparison import FAST_METHODS, Comparison, compare
+from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
+from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
 from fairpca.report.method import Fitted, Method, Rows, Skipped, Steps, fit_method
 from fairpca.report.methods import get_method, known_methods
+from fairpca.report.page import comparison_page, figure_html, page, table_html
 
 __all__ = [
+    "FAST_METHODS",
     "MEASURES",
+    "Comparison",
     "Fitted",
+    "Interval",
     "Measure",
     "Method",
     "Rows",
@@ -14,8 +20,18 @@ __all__ = [
     "Skipped",
     "Steps",
     "Yardstick",
+    "auc_interval",
+    "compare",
+    "comparison_page",
+    "declared",
+    "difference_interval",
     "evaluate",
+    "figure_html",
     "fit_method",
+    "gap_interval",
     "get_method",
     "known_methods",
+    "mean_interval",
+    "page",
+    "table_html",
 ]
