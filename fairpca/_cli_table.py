@@ -23,10 +23,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
 
 
-def add_preparing(parser: argparse.ArgumentParser) -> None:
+def add_preparing(parser: argparse.ArgumentParser, *, groups_known: bool = False) -> None:
     """Declare what is a group, what is a feature, and how columns become numbers."""
     parser.add_argument(
-        "--sensitive", required=True, metavar="COLUMN[,COLUMN]", help="column(s) with the groups; several are combined"
+        "--sensitive",
+        required=not groups_known,  # moments know their groups
+        metavar="COLUMN[,COLUMN]",
+        help="column(s) with the groups; several are combined",
     )
     parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is no feature")
     group = parser.add_argument_group("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'")

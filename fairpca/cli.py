@@ -28,6 +28,7 @@ _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
 # Commands on somebody's own table: what they do, and where their options are declared.
 _OWN_DATA = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
+    "moments": ("read files once and write their group moments", "fairpca._cli_moments", "add_arguments"),
     "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
     "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
     "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),

@@ -12,9 +12,9 @@ from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
 from fairpca.scale.frames import Columns, add_batch
 from fairpca.scale.parts import KeptParts
-from fairpca.scale.sources import FilePart, batches, digest, file_parts, is_csv, is_files
+from fairpca.scale.sources import FilePart, batches, file_digest, file_parts, is_csv, is_files
 
-__all__ = ["moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
+__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
 
 Progress = Callable[[str, int], None]
 
@@ -44,6 +44,19 @@ def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments |
     sums = MomentSums(len(columns.features))
     add_batch(sums, frame, columns, where)
     return GroupMoments.from_sums(sums, columns.features) if sums.position else None
+
+
+def column_names(source: Any) -> list[str]:
+    """Return the columns of a source, from its first batch."""
+    columns = Columns.of("?", None, None)
+    frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
+    for _, frame in frames:
+        return list(
+            map(
+                str, frame.columns if hasattr(frame, "columns") and not hasattr(frame, "schema") else frame.schema.names
+            )
+        )
+    raise ValueError("there is no row; check the source.")
 
 
 def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
@@ -95,7 +108,7 @@ def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, ke
     total: GroupMoments | None = None
     for part in parts:
         if part.path not in digests:
-            digests[part.path] = digest(part.path)
+            digests[part.path] = file_digest(part.path)
             part.check_unchanged()
         key = {"file": digests[part.path], "part": part.number, "columns": asked}
         moments = kept.get(key)

@@ -193,8 +193,7 @@ def gather(client: Any, submitted: list[Any], take: Callable[[int, Any], None]) 
                 if client.status == "running":
                     raise
                 done = set()
-            alive = client.status == "running" and bool(client.nthreads())
-            if alive:
+            if _has_workers(client):
                 seen = time.monotonic()
             elif time.monotonic() - seen > PATIENCE:
                 raise _lost(client)
@@ -203,8 +202,16 @@ def gather(client: Any, submitted: list[Any], take: Callable[[int, Any], None]) 
                     raise _lost(client)
                 take(futures.pop(future), future.result())
     finally:
-        if client.status == "running":
+        if futures and _has_workers(client):
             client.cancel(list(futures))
+
+
+def _has_workers(client: Any) -> bool:
+    """Whether the cluster can be reached and has workers; it may be lost at any moment, also while it is asked."""
+    try:
+        return client.status == "running" and bool(client.nthreads())
+    except OSError:
+        return False
 
 
 def _lost(client: Any) -> RuntimeError:

@@ -10,6 +10,7 @@ from math import fsum
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from fairpca._validation import Groups, check_choice, check_number, check_rows, encode_groups, sorted_labels
 from fairpca.scale.batches import stream, typed_labels
@@ -197,9 +198,10 @@ def project(
     """
     position: dict[Any, int] = {}
     projected, codes = [], []
-    for _, X, groups, _ in numbered_rows(source, Columns.of(sensitive, features, None)):
+    for _, X, groups, names in numbered_rows(source, Columns.of(sensitive, features, None)):
         at = np.array([position.setdefault(label, len(position)) for label in groups.labels])
-        projected.append(np.asarray(model.transform(X)))
+        named = pd.DataFrame(X, columns=names, copy=False) if hasattr(model, "feature_names_in_") else X
+        projected.append(np.asarray(model.transform(named)))
         codes.append(at[groups.codes])
     if not projected:
         raise ValueError("there is no row; check the source.")

@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairpca.scale.frames import Columns
 
-__all__ = ["FilePart", "batches", "digest", "file_parts", "is_csv", "is_files"]
+__all__ = ["FilePart", "batches", "file_digest", "file_parts", "is_csv", "is_files"]
 
 _BYTES = 2**25  # of a batch of float64 values
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
@@ -200,7 +200,7 @@ def file_parts(source: Any) -> list[FilePart]:
     return parts
 
 
-def digest(path: str) -> str:
+def file_digest(path: str) -> str:
     """SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -236,7 +236,8 @@ def _state(path: str) -> tuple[int, ...]:
 
 
 def _of_row_group(part: FilePart, columns: Columns) -> Iterator[tuple[str, Any]]:
-    with arrow("pyarrow.parquet").ParquetFile(part.path) as file:
+    # Pages that carry a checksum are verified; many writers give none.
+    with arrow("pyarrow.parquet").ParquetFile(part.path, page_checksum_verification=True) as file:
         present = file.schema_arrow.names
         names = _to_read(columns, present)
         rows = _batch_rows(len(names or present))

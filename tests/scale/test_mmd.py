@@ -176,6 +176,13 @@ def test_a_sample_guides_and_all_rows_decide(people, batches, tmp_path):
     assert list(model.feature_names_in_) == list("abcde") and model.groups_ == ("f", "m")
 
 
+def test_projections_are_those_of_transform_and_bring_their_groups(people, batches):
+    model = PCA(2).fit(people[list("abcde")], sensitive_features=people["sex"])
+    Z, groups = scale.project(batches, model, sensitive="sex")
+    np.testing.assert_allclose(Z, model.transform(people[list("abcde")]))
+    assert [groups.labels[code] for code in groups.codes] == people["sex"].tolist()
+
+
 def test_pca_that_is_fair_already_is_optimal(people, batches):
     model = MBFPCA(2, tau=0.9, random_state=0).fit_batches(batches, sensitive="sex", sample_size=300)
     pca = PCA(2).fit(people[list("abcde")], sensitive_features=people["sex"])

@@ -107,7 +107,7 @@ def cells(profile: Profile) -> Iterable[Cell]:
         yield Cell(method="columns", n=max(5000, min(10**6, 2 * 10**9 // p**2)), p=p, m=2)
     for m in (2, 10, 100, 1000) if paper else (2, 100):
         yield Cell(method="groups", n=10**6 if paper else 10**5, p=_FEATURES, m=m)
-    yield Cell(method="workers", n=4 * 10**6 if paper else 10**5, p=_FEATURES, partitions=16)
+    yield Cell(method="workers", n=10**6 if paper else 10**5, p=_FEATURES, partitions=16)
     for offset in OFFSETS:
         yield Cell(method="accuracy", n=10**5 if paper else 10**4, offset=offset)
 
