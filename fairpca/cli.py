@@ -281,8 +281,11 @@ def _pin_threads() -> None:
     if all(os.environ.get(name) == "1" for name in _THREADS):
         return
     environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}
+    # Nothing of the folder that happens to be the current one is imported (-P); this package is, wherever it is.
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, "-m", "fairpca", *sys.argv[1:]], environment)
+    os.execve(sys.executable, [sys.executable, "-P", "-m", "fairpca", *sys.argv[1:]], environment)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -22,12 +22,14 @@ import pytest
 class Listener(numba.core.event.Listener):
     """Collects, test by test, the names of the package's functions that are called."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, out: Path) -> None:
         self.package = f"{root / 'fairpca'}{os.sep}"
         self.root = root
         self.names: dict[CodeType, str | None] = {}
         self.called: set[str] = set()
-        self.tests: dict[str, dict[str, Any]] = {}
+        self.out = out
+        self.known = set(read(out))
+        self.passed = True
         self.listening = False
 
     def name(self, code: CodeType) -> str | None:
@@ -55,8 +57,10 @@ class Listener(numba.core.event.Listener):
             self.listening = False
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
-            entry = self.tests.setdefault(item.nodeid, {"passed": True})
-            entry |= {"seconds": time.perf_counter() - start, "called": sorted(self.called)}
+            entry = {"test": item.nodeid, "passed": self.passed, "seconds": time.perf_counter() - start}
+            self.passed = True
+            with self.out.open("a", encoding="utf8") as file:
+                file.write(json.dumps(entry | {"called": sorted(self.called)}) + "\n")
 
     def on_start(self, event: object) -> None:
         """Be deaf while numba compiles: it makes millions of calls, none of them the package's."""
@@ -69,13 +73,23 @@ class Listener(numba.core.event.Listener):
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember what did not pass."""
-        if not report.passed:
-            self.tests.setdefault(report.nodeid, {})["passed"] = False
+        self.passed &= report.passed
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what an earlier run has heard."""
+        items[:] = [item for item in items if item.nodeid not in self.known]
+
+
+def read(out: Path) -> dict[str, dict[str, Any]]:
+    """Return what is known of each test."""
+    if not out.exists():
+        return {}
+    entries = map(json.loads, out.read_text(encoding="utf8").splitlines())
+    return {entry["test"]: entry for entry in entries}
 
 
 def run(arguments: list[str], root: Path, out: Path) -> None:
-    """Run tests and write, for each, whether it passed, its seconds and what it called."""
-    listener = Listener(root)
+    """Run tests and add a line for each: whether it passed, its seconds and what it called."""
+    listener = Listener(root, out)
     numba.core.event.register("numba:compile", listener)
     pytest.main(arguments, plugins=[listener])
-    out.write_text(json.dumps(listener.tests), encoding="utf8")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import random
 import shutil
@@ -61,7 +60,7 @@ class Tests:
         file, folder = f"{mutant.path}:", f"{Path(mutant.path).parent}/"
         name = f"{file}{mutant.function}"
         found = [test for test, names in self.called.items() if name in names] if mutant.function else []
-        for start in (file, folder):
+        for start in (file, folder, "fairpca/"):
             found = found or [t for t, names in self.called.items() if any(n.startswith(start) for n in names)]
         chosen, spent = [], 0.0
         for test in sorted(found, key=lambda t: self.seconds[t]):
@@ -157,20 +156,20 @@ class Slot:
         return judge(code, self.log.read_text(encoding="utf8", errors="replace"))
 
 
-def listen(folder: Path, tests: list[str]) -> dict[str, dict[str, Any]]:
-    """Run all tests in padded sources and return what each one calls."""
-    tree, out = folder / "padded", folder / "called.json"
+def listen(folder: Path, tests: list[str], out: Path) -> dict[str, dict[str, Any]]:
+    """Run in padded sources what nobody has listened to yet, and return what each test calls."""
+    tree = folder / "padded"
     copy_tree(tree)
     for file in (tree / "fairpca").rglob("*.py"):
         file.write_text(padded(file.read_text(encoding="utf8")), encoding="utf8")
     without = [f"--ignore={path}" for path in LEFT_OUT]
     options = [option for option in OPTIONS if option != "-x"]
     process = in_child([*options, *without, *tests], tree, folder / "listening", folder / "compiled", out)
-    _, status = os.waitpid(process, 0)
-    if not out.exists():
-        raise SystemExit(f"the tests did not run ({status}): {(folder / 'listening').read_text()[-3000:]}")
+    os.waitpid(process, 0)
+    table = called.read(out)
+    if not table:
+        raise SystemExit(f"no test ran: {(folder / 'listening').read_text()[-3000:]}")
     shutil.rmtree(tree)
-    table: dict[str, dict[str, Any]] = json.loads(out.read_text(encoding="utf8"))
     for name, entry in table.items():
         if not entry["passed"]:
             print(f"left out, it does not pass in padded sources: {name}")
@@ -215,7 +214,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="time that the tests of one mutant may take")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no mutant after so many")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="tests that are asked")
-    parser.add_argument("--called", type=Path, help="what tests call, from an earlier run; written where missing")
+    parser.add_argument("--called", type=Path, help="file that keeps what tests call, from run to run")
+    parser.add_argument("--heard", action="store_true", help="take that file as it is")
     parser.add_argument("--out", type=Path, default=Path("mutants.csv"))
     options = parser.parse_args(arguments)
     rows = list(csv.DictReader(options.out.open(encoding="utf8"))) if options.out.exists() else []
@@ -225,12 +225,8 @@ def main(arguments: list[str] | None = None) -> int:
         __import__(module)
     with tempfile.TemporaryDirectory() as scratch, options.out.open("a", newline="", encoding="utf8") as out:
         folder = Path(scratch)
-        if options.called and options.called.exists():
-            table = json.loads(options.called.read_text(encoding="utf8"))
-        else:
-            table = listen(folder, options.tests)
-            if options.called:
-                options.called.write_text(json.dumps(table), encoding="utf8")
+        heard = (options.called or folder / "called.jsonl").resolve()
+        table = called.read(heard) if options.heard else listen(folder, options.tests, heard)
         tests = Tests(table)
         slots = [Slot(folder, number) for number in range(options.jobs)]
         writer = csv.writer(out)

@@ -278,6 +278,15 @@ def test_execution_is_reused_until_something_changes(checkout: Path) -> None:
     assert notebooks.execute(page, root=checkout).reused, "prose is no reason to execute again"
     assert fill_cache.fill("smoke", checkout) == 1
 
+    # An execution that somebody altered, or that a full disk cut short, is none.
+    whole = first.path.read_text()
+    for damaged in (whole.replace("n is 3", "n is 4"), whole[: len(whole) // 2]):
+        first.path.write_text(damaged)
+        assert notebooks.stored_record(first.path) == {}
+        with pytest.raises(ChapterError, match="damaged or was altered"):
+            fill_cache.fill("smoke", checkout)
+    first.path.write_text(whole)
+
     # A change in the package, invisible to the cache of Jupyter Book, makes the execution stale.
     (checkout / "fairpca" / "__init__.py").write_text("x = 1\n")
     notebooks._hash_of_inputs.cache_clear()
