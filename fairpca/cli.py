@@ -30,6 +30,7 @@ _OWN_DATA = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
     "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
     "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
+    "report": ("one page about one table", "fairpca._cli_report", "add_arguments"),
     "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
 }
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fairpca._validation import Groups, check_number, check_rows_match, encode_groups
 from fairpca.report._cells import Cell, Part, measured_cell, parts_of
-from fairpca.report.intervals import auc_interval, gap_interval, mean_interval
+from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
 from fairpca.report.measures import Settings, declared
 from fairpca.report.method import Method, Skipped
 from fairpca.report.methods import get_method, known_methods
@@ -294,17 +294,17 @@ def _summary(cells: Sequence[Cell], groups: Groups, level: float) -> pd.DataFram
             intervals["recovery"] = auc_interval(scores, codes == 1, numbers, level)
         for metric in [*metrics, *(name for name in intervals if name not in metrics)]:
             found = [cell.measures[metric] for cell in mine if metric in cell.measures]
-            interval = intervals.get(metric)
-            known = interval is not None
+            unknown = Interval(float(np.mean(found)) if found else float("nan"), float("nan"), float("nan"), len(codes))
+            interval = intervals.get(metric, unknown)
             rows.append(
                 {
                     "method": method,
                     "n_components": dimension,
                     "metric": metric,
-                    "estimate": interval.estimate if known else float(np.mean(found)),
-                    "low": interval.low if known else float("nan"),
-                    "high": interval.high if known else float("nan"),
-                    "n": interval.n if known else len(codes),
+                    "estimate": interval.estimate,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "n": interval.n,
                 }
             )
     return pd.DataFrame(rows)

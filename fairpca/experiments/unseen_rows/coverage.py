@@ -97,7 +97,7 @@ def _squared_errors(Z_train: np.ndarray, train: np.ndarray, Z: np.ndarray, rows:
 
 def _discriminant(Z: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Fisher's linear discriminant of the groups."""
-    within = sum(np.cov(Z[codes == g].T, ddof=0).reshape(Z.shape[1], -1) for g in (0, 1)) / 2.0
+    within = np.mean([np.cov(Z[codes == g].T, ddof=0).reshape(Z.shape[1], -1) for g in (0, 1)], axis=0)
     ridge = 1e-9 * max(float(np.trace(within)), 1e-300)
     return np.linalg.solve(
         within + ridge * np.eye(len(within)), Z[codes == 1].mean(axis=0) - Z[codes == 0].mean(axis=0)
