@@ -279,8 +279,9 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             V = V @ R[:, ::-1]
             variances = np.diagonal(R[:, ::-1].T @ compressed @ R[:, ::-1])
         else:  # columns of an affine map keep their directions; only their order is free
-            order = np.argsort(-np.diagonal(compressed), kind="stable")
-            V, variances = V[:, order], np.diagonal(compressed)[order]
+            variances = np.diagonal(compressed)
+            order = np.arange(len(variances)) if result.basis == "ordered" else np.argsort(-variances, kind="stable")
+            V, variances = V[:, order], variances[order]
         self.components_ = fix_signs(np.ascontiguousarray(V.T))
         self.result_ = replace(result, V=self.components_.T)
         self.mean_ = self._centre(moments)

@@ -27,7 +27,7 @@ LAYERS = (
     "published",
     "report plotting",
     "own_data",
-    f"{ESTIMATORS} _base _collects",
+    f"{ESTIMATORS} _base _collects _frontier",
     "metrics datasets synthetic",
     "_sensitive scale",
     "wide",

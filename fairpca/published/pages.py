@@ -59,17 +59,19 @@ def answer(board: pd.DataFrame) -> str:
     """Say in one sentence of Markdown what became of the numbers that the papers print."""
     found = board[board["kind"] == "number"]["verdict"].value_counts()
     equal, close, differs, waiting = (int(found.get(name, 0)) for name in ("equal", "close", "differs", "not yet"))
-    total = equal + close + differs + waiting
+    total, others = equal + close + differs + waiting, int(found.get("not judged", 0))
     if not total:
         return "No paper here prints a number in a table."
     parts = [
         f"**{equal:,}** ({equal / total:.0%}) come out equal to the printed digits",
-        f"**{close:,}** ({close / total:.0%}) within a declared tolerance",
+        f"**{close:,}** ({close / total:.0%}) within a computed tolerance",
         f"**{differs:,}** ({differs / total:.0%}) differ, each with its reason",
     ]
     if waiting:
         parts.append(f"**{waiting:,}** have no answer yet")
-    return f"Of the **{total:,} numbers printed** in the papers' tables, {', '.join(parts[:-1])}, and {parts[-1]}."
+    beside = f" Beside them {others:,} printed entries are not judged, for the reasons given." if others else ""
+    said = f"{', '.join(parts[:-1])}, and {parts[-1]}.{beside}"
+    return f"Of the **{total:,} numbers printed** in the papers' tables, {said}"
 
 
 _KINDS = {

@@ -15,6 +15,7 @@ CONFIGURED = [
     MinMaxFairPCA(objective="error"),
     MinMaxFairPCA(objective="variance"),
     MinMaxFairPCA(objective="nash"),
+    MinMaxFairPCA(nested=True),
     MinMaxFairPCA(centering="overall"),
     MinMaxFairPCA(solver="sdp"),
     # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.

@@ -62,6 +62,9 @@ CHAPTER = (
 
 This chapter reproduces **Table 1** of {cite:t}`toy2030`.
 
+(toy2030-coins)=
+## All coins
+
 ```{code-cell} ipython3
 :tags: [parameters]
 
@@ -110,6 +113,7 @@ FILES = {
     ),
     "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
     "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",
+    "places.csv": ("item,chapter,label\nTable 1,toy2030/coins,toy2030-coins\nFigure 1,toy2030/coins,toy2030-coins\n"),
     "errata.csv": "id,kind,where,printed,found,evidence\nhead,print,Figure 1,Heads.,Tails.,Look at the coin\n",
 }
 BIBLIOGRAPHY = """

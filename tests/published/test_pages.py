@@ -41,8 +41,10 @@ def test_the_first_sentence_counts_printed_numbers_only():
     board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"])
     assert answer(board) == (
         "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "
-        "**1** (25%) within a declared tolerance, and **1** (25%) differ, each with its reason."
+        "**1** (25%) within a computed tolerance, and **1** (25%) differ, each with its reason."
     )
+    aside = pd.concat([board, board.head(1).assign(verdict="not judged")])
+    assert answer(aside) == answer(board) + " Beside them 1 printed entries are not judged, for the reasons given."
     waiting = board.assign(verdict=board["verdict"].replace("close", "not yet"))
     assert answer(waiting).endswith("and **1** have no answer yet.") and "prints a number" in answer(board.tail(1))
     assert answers(board, "number").loc[paper.short].to_dict() == {

@@ -27,7 +27,7 @@ def yard():
     return Yardstick(table(0, 300), table(1, 200), 2, SETTINGS)
 
 
-@pytest.fixture(scope="module", params=["pca", "minmax_loss", "fpca_mean"])
+@pytest.fixture(scope="module", params=["pca", "minmax_loss", "minmax_nash", "fpca_mean"])
 def found(request, yard):
     fitted = fit_method(get_method(request.param), yard.train, 2)
     return fitted, evaluate(fitted, yard)
@@ -78,8 +78,8 @@ def test_mmd_and_its_permutations_are_those_of_the_metrics(found, yard):
 
 def test_gaps_are_zero_for_the_method_whose_objective_it_is(found, yard):
     fitted, values = found
-    own = {"pca": "variance", "minmax_loss": "loss"}.get(fitted.method.name)
-    for name in ("variance", "loss", "error", "rfpca"):
+    own = {"pca": "variance", "minmax_loss": "loss", "minmax_nash": "nash"}.get(fitted.method.name)
+    for name in ("variance", "loss", "error", "least_variance", "nash", "rfpca"):
         assert values[f"gap:{name}"] >= -1e-7
         assert (values[f"gap:{name}"] < 1e-6) == (name == own)
     moments, V = yard.train.moments, fitted.model.components_.T

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
 from fairpca._moments import GroupMoments
 from fairpca.linalg import top_eigenpairs
-from fairpca.solvers.minmax import Objective, solve_minmax
+from fairpca.solvers.minmax import Objective, criterion_value, solve_minmax
 from fairpca.solvers.rfpca import GroupObjective, ambiguity_radii, solve_rfpca
 
 __all__ = ["Criterion", "certified_criteria"]
@@ -39,13 +40,17 @@ def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Cr
     within, about_mean, whole = moments.second_moments("group"), moments.second_moments("overall"), moments.covariance()
     largest = float(np.trace(whole) - top_eigenpairs(whole, d)[0].sum())
     found = {"variance": Criterion(lambda P: float(_left(whole[None], P)[0]), largest)}
-    own = np.array([np.trace(M) - top_eigenpairs(M, d)[0].sum() for M in within])
-    of_error: dict[Objective, np.ndarray] = {"loss": own, "error": np.zeros(len(own))}
-    for objective, reference in of_error.items():
+    traces = np.trace(within, axis1=1, axis2=2)
+    best = np.array([top_eigenpairs(M, d)[0].sum() for M in within])
+    for objective in get_args(Objective):
         result = solve_minmax(within, d, objective=objective)
         if result.certificate == "proof":
-            value = lambda P, reference=reference: float(np.max(_left(within, P) - reference))  # noqa: E731
-            found[objective] = Criterion(value, result.bound)
+            sign = 1.0 if result.sense == "min" else -1.0
+
+            def value(P: np.ndarray, objective: Objective = objective, sign: float = sign) -> float:
+                return sign * criterion_value(objective, traces - _left(within, P), best, traces)
+
+            found[objective if objective != "variance" else "least_variance"] = Criterion(value, sign * result.bound)
     if moments.n_groups == 2 and d < moments.n_features:
         eps = ambiguity_radii(ALPHA, moments.counts)
         robust = solve_rfpca(about_mean, moments.weights, d, LAM, eps)

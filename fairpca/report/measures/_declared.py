@@ -60,6 +60,8 @@ MEASURES: dict[str, Measure] = {
         Measure("gap:variance", "variance", "low", "%", f"of PCA's objective: {_CRITERION}"),
         Measure("gap:loss", "worst loss", "low", "%", f"of the largest loss: {_CRITERION}"),
         Measure("gap:error", "worst error", "low", "%", f"of the largest error: {_CRITERION}"),
+        Measure("gap:least_variance", "least variance", "low", "%", f"of the least variance kept: {_CRITERION}"),
+        Measure("gap:nash", "Nash welfare", "low", "%", f"of the geometric mean of variances kept: {_CRITERION}"),
         Measure("gap:rfpca", "robust, balanced", "low", "%", f"of Vu et al.'s objective: {_CRITERION}"),
         Measure("mean_gap", "means left", "low", "%", "share of the training means' difference left in the subspace"),
         Measure("seconds", "seconds", "low", "s", "processor time of the fit"),
