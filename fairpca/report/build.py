@@ -74,8 +74,8 @@ def built_report(
                 )
             except papermill.exceptions.PapermillExecutionError as error:
                 raise ValueError(
-                    f"Cell {error.exec_count} of the template failed: {error.ename}: {error.evalue}. Mend the template, "
-                    "or use the built-in one."
+                    f"Cell {error.exec_count} of the template failed: {error.ename}: {error.evalue}. Mend the "
+                    "template, or use the built-in one."
                 ) from None
         done = nbformat.read(after, as_version=4)
         if not numbers.exists():

@@ -39,8 +39,10 @@ def good(rng):
     return "\n".join(separator.join(row) for row in [header, *rows]) + "\n"
 
 
-NASTY = ["", "NaN", "inf", "-inf", "1e308", "1e-308", "?", "x" * 5000, '"', '""', "=cmd|' /C calc'!A0", "\x1b[31m",
-         "٣", "1,5", "1.234,5", "0x10", "1_000", "9" * 4500, "\u202e", "None", "True", "2020-13-45", "\ufeff", "a\nb", "-" * 300]  # fmt: skip
+NASTY = [
+    "", "NaN", "inf", "-inf", "1e308", "1e-308", "?", "x" * 5000, '"', '""', "=cmd|' /C calc'!A0", "\x1b[31m", "٣", "1,5",
+    "1.234,5", "0x10", "1_000", "9" * 4500, "\u202e", "None", "True", "2020-13-45", "\ufeff", "a\nb", "-" * 300,
+]  # fmt: skip
 
 
 def malformed(rng):
