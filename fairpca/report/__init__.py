@@ -1,6 +1,7 @@
 """Compare methods on somebody's rows: what each keeps, whom it costs, what it still tells about the group."""
 
 from fairpca.report.analysis import Analysis, analyse
+from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
 from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
@@ -12,6 +13,8 @@ from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_g
 __all__ = [
     "FAST_METHODS",
     "MEASURES",
+    "QUESTIONS",
+    "Advice",
     "Analysis",
     "Comparison",
     "Fitted",
@@ -19,11 +22,13 @@ __all__ = [
     "Interval",
     "Measure",
     "Method",
+    "Question",
     "Rows",
     "Settings",
     "Skipped",
     "Steps",
     "Yardstick",
+    "advise",
     "analyse",
     "auc_interval",
     "compare",
