@@ -28,10 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(func=run)
 
 
-def add_comparing(parser: argparse.ArgumentParser) -> None:
+def add_comparing(parser: argparse.ArgumentParser, components: str | None = "2") -> None:
     """Declare what is compared."""
     group = parser.add_argument_group("comparing")
-    group.add_argument("--components", default="2", metavar="D[,D]", help="dimensions (default 2)")
+    shown = components or "two, and as many as keep half of the variance"
+    group.add_argument("--components", default=components, metavar="D[,D]", help=f"dimensions (default {shown})")
     group.add_argument(
         "--methods", metavar="NAME[,NAME]", help="names, or all; default those that take seconds on any table"
     )

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input; or moments (.npz), "
         "or several files, which are read in batches",
     )
-    _cli_table.add_preparing(parser, groups_known=True)
+    _cli_table.add_preparing(parser, required=False)
     _cli_table.add_reading(parser)
     parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
     parser.add_argument("--out", metavar="FILE", help="CSV file for the projections and the groups")

@@ -1,5 +1,6 @@
 """Somebody's own table: read it, prepare it, keep a fitted projection in a file, apply it to new rows."""
 
+from fairpca.own_data._bytes import read_text_file
 from fairpca.own_data._decisions import Decision, Rules
 from fairpca.own_data._far import DrawIn
 from fairpca.own_data.model_file import SavedModel, load_model
@@ -24,5 +25,6 @@ __all__ = [
     "prepare",
     "provenance",
     "read_table",
+    "read_text_file",
     "versions",
 ]

@@ -177,7 +177,7 @@ def prepare(
     wanted = [*sensitive, *([target] if target else []), *rules.numbers, *rules.categories, *rules.drop, *rules.keep]
     table.check_columns(wanted)
     if not sensitive:
-        raise ValueError("No sensitive column is given; name the column that says the group of each row.")
+        raise ValueError("No sensitive column is given; name the column that says the group of each row (--sensitive).")
     if target in sensitive:
         raise ValueError(f"{target!r} is both sensitive and target; give two different columns.")
     notes, rows = list(table.notes), table.rows

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["comparison_page", "figure_html", "page", "table_html"]
+__all__ = ["close", "comparison_page", "figure_html", "page", "table_html"]
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -70,6 +70,13 @@ def figure_html(figure: Any, alt: str, caption: str) -> str:
     )
 
 
+def close(figure: Any) -> None:
+    """Forget a figure that has been written."""
+    from matplotlib import pyplot
+
+    pyplot.close(figure)
+
+
 def comparison_page(comparison: Any, title: str) -> str:
     """Return a comparison as a page: what was compared, all estimates with intervals, a picture a dimension."""
     frame, parts = comparison.frame, [f"<h1>{html.escape(title)}</h1>"]
@@ -82,9 +89,7 @@ def comparison_page(comparison: Any, title: str) -> str:
             f"Variance kept and gap between the groups' errors on new rows; bars: {comparison.level:.0%} intervals."
         )
         parts.append(figure_html(ax.figure, "A point a method: variance across, error gap upwards.", caption))
-        from matplotlib import pyplot
-
-        pyplot.close(ax.figure)
+        close(ax.figure)
         rows = frame[frame["n_components"] == dimension].drop(columns="n_components")
         parts.append(table_html(rows, f"All estimates, {dimension} components"))
     skipped = [f"{name} was left out: {reason}" for name, reason in comparison.skipped.items()]
