@@ -18,15 +18,18 @@ PYTHON = $(BIN)python
 
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help setup notebooks book test lint lock clean
+.PHONY: help setup notebooks book check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
+	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
 	@echo "make notebooks  execute the chapters that have changed"
+	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
 	@echo "make lint       ruff and mypy"
 	@echo "make setup      create .venv with the locked versions"
 	@echo "make lock       resolve requirements.lock anew"
+	@echo "make dist       wheel and source archive in dist"
 	@echo "make clean      remove what was built; .venv stays"
 	@echo "PROFILE=paper runs the experiments in the chapters in full; JOBS=2 is the number of processes."
 
@@ -50,8 +53,21 @@ book: notebooks
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
 
+check-site: setup
+	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)
+
 test: setup
 	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal
+
+# An environment of its own; tests of chapters, site and stored results belong to the locked versions.
+test-lowest:
+	@test -n "$(PY)" || { echo "Python 3.11 is needed; name it with PY=/path/to/python3"; exit 1; }
+	test -x _build/lowest/bin/python || $(PY) -m venv _build/lowest
+	$(PY) scripts/lowest.py > _build/lowest.txt
+	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement _build/lowest.txt
+	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	_build/lowest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal tests/metrics tests/solvers tests/plotting \
+	  tests/test_sklearn_contract.py tests/test_minmax.py tests/test_rfpca.py tests/test_synthetic.py
 
 lint: setup
 	$(PYTHON) -m ruff check .
@@ -61,5 +77,9 @@ lint: setup
 lock: setup
 	$(PYTHON) scripts/lock.py $(PYTHONS)
 
+dist: setup
+	rm -rf dist
+	$(PYTHON) -m hatchling build
+
 clean:
-	rm -rf _build _executed
+	rm -rf _build _executed dist

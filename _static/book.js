@@ -4,3 +4,28 @@ document.addEventListener("DOMContentLoaded", () => {
     if (cell.textContent.trim().length <= 16) cell.style.whiteSpace = "nowrap";
   }
 });
+
+// What is wider than its box is reached with the keyboard, and a formula that is cut says so.
+(() => {
+  const boxes = "div.math, .bd-article pre, .cell_output .output, .bd-article .table-container, .pst-scrollable-table-container, .live-told, .bd-article p";
+  const mark = () => {
+    for (const box of document.querySelectorAll(boxes)) {
+      const inner = box.matches("div.math") ? box.querySelector("mjx-container") : null;
+      const wide = [box, inner].some((e) => e && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1);
+      if (wide) box.setAttribute("tabindex", "0");
+      else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");
+      if (box.matches("div.math")) box.classList.toggle("is-cut", wide);
+    }
+  };
+  let waiting = 0;
+  const soon = () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(mark);
+  };
+  addEventListener("load", () => {
+    soon();
+    const math = window.MathJax?.startup?.promise;
+    if (math) math.then(soon);
+  });
+  addEventListener("resize", soon);
+})();

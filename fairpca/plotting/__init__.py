@@ -13,6 +13,7 @@ from fairpca.plotting._curves import (
     plot_verdicts,
 )
 from fairpca.plotting._images import plot_faces, plot_plane_map
+from fairpca.plotting._live import live_data
 from fairpca.plotting._points import plot_biplot, plot_densities, plot_directions, plot_projection
 from fairpca.plotting._style import PALETTE, GroupStyle, group_style, new_axes, use_style
 
@@ -20,6 +21,7 @@ __all__ = [
     "PALETTE",
     "GroupStyle",
     "group_style",
+    "live_data",
     "new_axes",
     "plot_biplot",
     "plot_boxes",

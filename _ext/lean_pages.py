@@ -1,0 +1,107 @@
+"""Make finished pages light and quiet: what a page does not use is taken out of it, and scripts keep to themselves.
+
+The theme loads every icon of Font Awesome as a script of 1.5 MB; the ten that are used become a style sheet of some
+kilobytes. Thebe, whose script would come from the network, is not offered by this book. The search index is loaded
+where one searches, MathJax where there is a formula. Headings of tables that say nothing are no headings.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sphinx.errors import ExtensionError
+
+ICONS = "icons.css"
+SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.DOTALL)
+EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
+CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
+
+
+def _unused(script: str, page: str, text: str) -> bool:
+    """Whether a page can do without one of its scripts."""
+    if "thebe" in script.lower() or "fontawesome.js" in script or "kernelName" in script:
+        return True
+    if any(name in script for name in ("searchtools.js", "language_data.js", "searchindex.js")):
+        return page != "search.html"
+    if "mathjax" in script.lower():
+        return 'class="math' not in text
+    if "togglebutton" in script or "toggleHint" in script or "toggleOpenOnPrint" in script:
+        return not re.search(r'class="[^"]*\b(?:toggle|dropdown)\b', text)
+    if "design-tabs.js" in script:
+        return "sd-tab-set" not in text
+    return False
+
+
+def lean(page: str, text: str, to_root: str) -> str:
+    """Return a page without what it does not use."""
+    seen: set[str] = set()
+
+    def kept(match: re.Match[str]) -> str:
+        script = match[0].strip()
+        # Extensions that are set up twice leave their settings twice.
+        if _unused(script, page, body) or ("src=" not in script and script in seen):
+            return ""
+        seen.add(script)
+        return CONSOLE.sub("void(", match[0])
+
+    body = SCRIPT.sub("", text)
+    text = SCRIPT.sub(kept, text)
+    text = re.sub(r"[ \t]*<link[^>]*(?:sphinx-thebe\.css|fontawesome)[^>]*>\n?", "", text)
+    text = EMPTY_HEADING.sub(r"<td\1>\2</td>", text)
+    sheet = f'<link rel="stylesheet" type="text/css" href="{to_root}_static/{ICONS}" />\n'
+    return text.replace("</head>", f"{sheet}</head>", 1)
+
+
+def icon_sheet(names: set[str], script: str) -> str:
+    """Return a style sheet that draws the icons as masks, so that they take the colour of the text."""
+    rules = [
+        ".fa-solid,.fa-brands,.fa-regular{display:inline-block;width:1em;height:1em;vertical-align:-.125em;"
+        "background:currentColor;-webkit-mask:var(--icon) center/contain no-repeat;"
+        "mask:var(--icon) center/contain no-repeat}",
+        ".fa-lg{font-size:1.25em}",
+    ]
+    for name in sorted(names):
+        found = re.search(rf'[{{,]"?{re.escape(name)}"?:\[(\d+),(\d+),\[[^\]]*\],"\w*","([^"]+)"\]', script)
+        if found is None:
+            continue  # a class that is a size or a style, no icon
+        width, height, path = found.groups()
+        picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"><path d="{path}"/></svg>'
+        rules.append(f'.fa-{name}{{--icon:url("data:image/svg+xml,{quote(picture, safe="")}")}}')
+    return "\n".join(rules) + "\n"
+
+
+def _finish(app: Any, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    static = out / "_static"
+    library = static / "scripts" / "fontawesome.js"
+    if not library.is_file():
+        raise ExtensionError("the theme has no fontawesome.js any more; adapt _ext/lean_pages.py")
+    names: set[str] = set()
+    for file in out.rglob("*.html"):
+        if static in file.parents:
+            continue
+        page = file.relative_to(out)
+        text = lean(str(page), file.read_text(encoding="utf8"), "../" * (len(page.parts) - 1))
+        names |= set(re.findall(r"\bfa-([a-z0-9-]+)", text))
+        file.write_text(text, encoding="utf8")
+    scripts = [*static.glob("*.js"), *(static / "scripts").glob("*.js")]
+    for file in scripts:
+        if file != library:
+            text = file.read_text(encoding="utf8")
+            names |= set(re.findall(r"\bfa-([a-z0-9-]+)", text))
+            # What the theme tells its developers is no news for readers.
+            file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
+    (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")
+    for file in (library, *(static / "scripts").glob("*.map")):
+        file.unlink()
+
+
+def setup(app: Any) -> dict[str, bool]:
+    # After the extensions that write pages and scripts of their own.
+    app.connect("build-finished", _finish, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,40 @@
+"""What is taken out of finished pages, and what stays."""
+
+from __future__ import annotations
+
+import lean_pages
+
+PAGE = """<html><head>
+<script defer src="_static/scripts/fontawesome.js"></script>
+<script>const THEBE_JS_URL = "https://example.org/x.js";</script>
+<script>const THEBE_JS_URL = "https://example.org/x.js";</script>
+<script defer="defer" src="_static/../mathjax/tex-chtml.js"></script>
+<script src="searchindex.js"></script>
+<script>var own = 1; console.log("loud", own);</script>
+<script>var own = 1; console.log("loud", own);</script>
+<script type="application/json" id="live-x">{"a":1}</script>
+</head><body>BODY<table><tr><th></th><th class="blank">&nbsp;</th><th>d</th></tr></table></body></html>"""
+
+
+def test_pages_lose_what_they_do_not_use() -> None:
+    text = lean_pages.lean("chapters/a.html", PAGE, "../")
+    for gone in ("fontawesome", "THEBE", "mathjax", "searchindex", "console.log", "<th></th>"):
+        assert gone not in text
+    assert text.count("var own") == 1, "settings that stand twice are kept once"
+    assert '<td></td><td class="blank">&nbsp;</td><th>d</th>' in text
+    assert 'id="live-x"' in text
+    assert 'href="../_static/icons.css"' in text
+
+
+def test_pages_keep_what_they_use() -> None:
+    text = lean_pages.lean("search.html", PAGE.replace("BODY", '<div class="math">x</div>'), "")
+    assert "mathjax" in text
+    assert "searchindex" in text
+
+
+def test_icons_are_drawn_from_the_themes_library() -> None:
+    script = '{bars:[448,512,["navicon"],"f0c9","M0 96"],"arrow-up":[384,512,[8593],"f062","M1 2"]}'
+    sheet = lean_pages.icon_sheet({"bars", "arrow-up", "solid"}, script)
+    assert "M0%2096" in sheet
+    assert "0%200%20384%20512" in sheet
+    assert ".fa-solid{" not in sheet
