@@ -49,6 +49,7 @@ _MODULES = (
     "experiments",
     "linalg",
     "metrics",
+    "own_data",
     "plotting",
     "published",
     "solvers",

@@ -1,127 +1,169 @@
-"""``fairpca fit``: one of the methods on the rows of somebody's own CSV file."""
+"""``fairpca fit``: one of the methods on the rows of somebody's own table."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import fairpca
+from fairpca import _cli_table
 from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairpca._outputs import Outputs
+    from fairpca.own_data import Prepared
 
-_ESTIMATORS = {"pca": "PCA", "fpca": "FPCA", "mbfpca": "MBFPCA", "minmax": "MinMaxFairPCA", "rfpca": "RFPCA"}
+_ESTIMATORS = {
+    "pca": "PCA",
+    "fpca": "FPCA",
+    "mbfpca": "MBFPCA",
+    "mean": "MeanFairPCA",
+    "minmax": "MinMaxFairPCA",
+    "rfpca": "RFPCA",
+}
+_SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _methods() -> dict[str, str]:
+def methods() -> dict[str, str]:
+    """Short names of the estimators."""
     return {method: name for method, name in _ESTIMATORS.items() if name in fairpca.__all__}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``fairpca fit``."""
-    parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(_methods())}")
-    parser.add_argument("data", metavar="DATA.csv", help="one row a sample, with a header; '-' reads standard input")
+    parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(methods())}")
     parser.add_argument(
-        "--sensitive", required=True, metavar="COLUMN[,COLUMN]", help="column(s) with the groups; several are combined"
+        "data",
+        metavar="DATA",
+        help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input",
     )
+    _cli_table.add_preparing(parser)
+    _cli_table.add_reading(parser)
     parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
-    parser.add_argument(
-        "--drop", default="", metavar="COLUMN[,COLUMN]", help='columns that are not features; quote "a,b" with a comma'
-    )
-    parser.add_argument("--separator", default=",", metavar="CHARACTER", help="what stands between values (default ,)")
-    parser.add_argument("--out", required=True, metavar="FILE", help="CSV file for the projections and the groups")
+    parser.add_argument("--out", metavar="FILE", help="CSV file for the projections and the groups")
     parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
-    parser.add_argument("--standardise", action="store_true", help="scale every feature to variance one first")
+    parser.add_argument("--model", metavar="FILE.npz", help="file for the model, for fairpca apply and fairpca inspect")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
     )
-    parser.add_argument("--report", action="store_true", help="print variance explained and each group's error")
+    parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
+    parser.add_argument(
+        "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    if {"-h", "--help"} & set(sys.argv):
+        parser.epilog = "\n".join(["parameters for --set, with their defaults:", *_parameters()])
     parser.set_defaults(func=run)
+
+
+def _parameters() -> list[str]:
+    lines = []
+    for method, name in methods().items():
+        known = getattr(fairpca, name)().get_params()
+        known.pop("n_components")
+        lines.append(f"  {method:8}{', '.join(f'{key}={value}' for key, value in known.items())}")
+    return lines
 
 
 def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
     from fairpca._outputs import Outputs
 
-    estimator = _estimator(options.method, options.components, options.settings)
-    with Outputs({"--out": options.out, "--components-out": options.components_out}, data=options.data) as outputs:
+    estimator = estimator_of(options.method, options.components, options.settings)
+    wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
+    if not any(wanted.values()):
+        raise ValueError("Nothing would be written; give --out FILE for the projections or --model FILE for the model.")
+    with Outputs(wanted, data=options.data) as outputs:
         return _fit(estimator, options, outputs)
 
 
 def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import pandas as pd
 
-    from fairpca._user_table import check_columns, read_user_table
-    from fairpca.experiments.engine.results import table_text
-
-    sensitive = list(dict.fromkeys(_split(options.sensitive)))
-    table = read_user_table(options.data, options.separator)
-    dropped = _split(options.drop)
-    check_columns(table, [*sensitive, *dropped], options.data)
-    features = _features(table.drop(columns=[*dict.fromkeys([*sensitive, *dropped])]))
-    _check_missing(table[sensitive], "sensitive column")
-    if options.standardise:
-        features = _standardise(features)
-    estimator.set_output(transform="pandas")
+    prepared = _cli_table.prepare(options)
+    transformer = prepared.transformer().set_output(transform="pandas")
+    target = None if prepared.target is None else prepared.target.to_numpy()
     with HeedInterrupts(), warnings.catch_warnings():
-        # A user of the command line has no use for the place in the source.
-        warnings.showwarning = _show_warning
-        projected = estimator.fit(features, sensitive_features=table[sensitive]).transform(features)
-    taken = [name for name in sensitive if name in projected.columns]
-    if taken:
-        raise ValueError(
-            f"The components are called {', '.join(projected.columns)}, as is the sensitive column "
-            f"{', '.join(map(repr, taken))}; rename that column."
+        warnings.showwarning = _cli_table.show_warning
+        features = transformer.fit_transform(prepared.frame)
+        estimator.fit(features, target, sensitive_features=prepared.groups)
+    status = estimator.result_.status
+    if status == "infeasible" and not options.allow_infeasible:
+        print(
+            f"fairpca: error: {options.method} found no subspace that meets its tolerance, so nothing is written; "
+            "loosen the tolerance with --set, or say --allow-infeasible.",
+            file=sys.stderr,
         )
-    loadings = pd.DataFrame(estimator.components_, columns=features.columns)
-    loadings.insert(0, "component", list(projected.columns), allow_duplicates=True)
-    written = _beside_groups(table[sensitive], projected)
-    outputs.write({"--out": table_text(written).encode(), "--components-out": table_text(loadings).encode()})
-    print(f"wrote {options.out}: {len(written)} rows, {projected.shape[1]} components")
-    if options.components_out:
-        print(f"wrote {options.components_out}")
+        return 1
+    found = len(estimator.components_)
+    if found != options.components:
+        _cli_table.warn(f"{found} components instead of {options.components}: {options.method} needs them.")
+    projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
+    written = _beside_groups(prepared, projected)
+    outputs.write(_contents(written, transformer, estimator, prepared, options))
+    for name in (options.out, options.components_out, options.model):
+        if name:
+            print(f"wrote {name}: {len(written)} rows, {found} components" if name == options.out else f"wrote {name}")
+    print(f"status: {status}, objective {estimator.result_.objective:.6g}, {estimator.result_.n_iter} iterations")
     if options.report:
-        _report(estimator, features, table[sensitive])
+        _report(estimator, features, prepared)
     return 0
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"fairpca: warning: {message}", file=sys.stderr)
+def _contents(
+    written: pd.DataFrame, transformer: Any, estimator: Any, prepared: Prepared, options: argparse.Namespace
+) -> dict[str, bytes]:
+    import pandas as pd
+
+    from fairpca.own_data import SavedModel, provenance
+    from fairpca.own_data.writing import csv_bytes
+
+    loadings = pd.DataFrame(estimator.components_, columns=estimator.feature_names_in_)
+    loadings.insert(0, "component", list(estimator.get_feature_names_out()), allow_duplicates=True)
+    formulas = [w for name in prepared.groups.columns for w in (name, *prepared.groups[name].unique())]
+    formulas = [word for word in formulas if str(word).startswith(_SPREADSHEET)]
+    if formulas and options.out:
+        _cli_table.warn(
+            f"{formulas[0]!r} in the output would be taken for a formula by a spreadsheet; import it there as text."
+        )
+    contents = {"--out": csv_bytes(written), "--components-out": csv_bytes(loadings)}
+    if options.model:
+        facts = provenance(prepared, estimator, options.method)
+        contents["--model"] = SavedModel.of(transformer, estimator, prepared.decisions, facts).to_bytes()
+    return contents
 
 
-def _beside_groups(groups: pd.DataFrame, projected: pd.DataFrame) -> pd.DataFrame:
-    """Put the columns with the groups before the projections, row by row as they stand."""
-    if len(groups) != len(projected):
-        raise RuntimeError(f"{len(groups)} rows were read, but {len(projected)} projected; nothing is written.")
-    written = projected.copy()
-    for position, name in enumerate(groups.columns):
-        # An array, since pandas would match the labels of two frames.
-        written.insert(position, name, groups[name].to_numpy())
-    return written
+def _beside_groups(prepared: Prepared, projected: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns with the groups before the projections, row by row as they stand in the file."""
+    import pandas as pd
+
+    if len(prepared.groups) != len(projected):
+        raise RuntimeError(
+            f"{len(prepared.groups)} rows were read, but {len(projected)} projected; nothing is written."
+        )
+    names = list(projected.columns)
+    taken = [name for name in prepared.groups.columns if name in names]
+    if taken:
+        raise ValueError(
+            f"The components are called {', '.join(names)}, as is the sensitive column "
+            f"{', '.join(map(repr, taken))}; rename that column."
+        )
+    written = prepared.groups.reset_index(drop=True)
+    if len(projected) < prepared.n_rows_read:  # rows were left out: say which these are
+        place = prepared.frame.index.name or "row"
+        if place not in written.columns:
+            written.insert(0, place, prepared.frame.index.to_numpy())
+    return pd.concat([written, projected.reset_index(drop=True)], axis=1)
 
 
-def _split(text: str) -> list[str]:
-    """Split names at commas; a name that contains one stands in quotation marks."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    return [name.strip() for name in names if name.strip()]
-
-
-def _joined(names: list[str]) -> str:
-    """Names as --drop takes them."""
-    import shlex
-
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
-
-
-def _estimator(method: str, components: int, settings: list[str]) -> Any:
-    known = _methods()
+def estimator_of(method: str, components: int, settings: list[str]) -> Any:
+    """Return an estimator with what ``--set`` says."""
+    known = methods()
     if method not in known:
         raise ValueError(f"Unknown method {method!r}; known are {', '.join(known)}.")
     kind = getattr(fairpca, known[method])
@@ -130,86 +172,46 @@ def _estimator(method: str, components: int, settings: list[str]) -> Any:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in allowed:
+            shown = setting if len(setting) < 100 else setting[:100] + "…"
             raise ValueError(
-                f"--set takes NAME=VALUE with a parameter of {method}; got {setting!r}. "
+                f"--set takes NAME=VALUE with a parameter of {method}; got {shown!r}. "
                 f"Parameters are {', '.join(allowed) or 'none'}."
             )
-        try:
-            parameters[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            # A bare word is text.
-            parameters[name] = value
+        parameters[name] = _literal(value)
     return kind(n_components=components, **parameters)
 
 
-def _check_missing(table: pd.DataFrame, what: str) -> None:
-    for name in table.columns:
-        rows = table.index[table[name].isna()]
-        if len(rows):
-            shown = ", ".join(str(row) for row in rows[:5])
-            raise ValueError(
-                f"The {what} {name!r} has no value in {len(rows)} rows (lines {shown}{', …' if len(rows) > 5 else ''} "
-                "of the file). Fill them in or remove these rows."
-            )
+def _literal(text: str) -> Any:
+    """Read a number, a truth value, a list or a mapping; what is none of these is text."""
+    if len(text) > 1000:
+        raise ValueError(f"--set got a value of {len(text)} characters; give a number or a word.")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
 
 
-def _features(table: pd.DataFrame) -> pd.DataFrame:
-    if table.shape[1] == 0:
-        raise ValueError("No columns are left as features; a projection needs at least one numeric column.")
-    text = [str(name) for name in table.columns if table[name].dtype.kind not in "biuf"]
-    if text:
-        raise ValueError(
-            f"Columns {', '.join(map(repr, text))} are not numbers ({_first_text(table, text[0])}). Encode them as "
-            f"numbers, or leave them out with --drop {_joined(text)}."
-        )
-    _check_missing(table, "column")
-    numbers = table.astype(float)
-    _check_finite(numbers)
-    return numbers
-
-
-def _first_text(table: pd.DataFrame, name: str) -> str:
-    """Say where the first value stands that is no number."""
-    import pandas as pd
-
-    column = table[name]
-    wrong = column.index[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
-    # A column of numbers too large for a machine has no such value.
-    return f"line {wrong[0]} has {str(column[wrong[0]])!r}" if len(wrong) else f"{name!r} has type {column.dtype}"
-
-
-def _check_finite(table: pd.DataFrame) -> None:
-    for name in table.columns:
-        rows = table.index[table[name].abs() == float("inf")]
-        if len(rows):
-            raise ValueError(
-                f"The column {name!r} is infinite in {len(rows)} rows (first in line {rows[0]} of the file). "
-                "Put a number there or remove these rows."
-            )
-
-
-def _standardise(table: pd.DataFrame) -> pd.DataFrame:
-    scale = table.std(ddof=0)
-    constant = [str(name) for name in table.columns if scale[name] == 0]
-    if constant:
-        raise ValueError(
-            f"Columns {', '.join(map(repr, constant))} are constant, so they cannot be scaled to variance one; "
-            f"leave them out with --drop {_joined(constant)}."
-        )
-    return (table - table.mean()) / scale
-
-
-def _report(estimator: Any, features: pd.DataFrame, sensitive: pd.DataFrame) -> None:
+def _report(estimator: Any, features: pd.DataFrame, prepared: Prepared) -> None:
+    """Print what was gained and lost against PCA with as many components, on these rows."""
     import numpy as np
     import pandas as pd
 
-    residual = features.to_numpy() - estimator.inverse_transform(np.asarray(estimator.transform(features)))
-    errors = pd.Series((residual**2).sum(axis=1), index=features.index)
-    by_group = errors.groupby([sensitive[name] for name in sensitive.columns]).agg(["size", "mean"])
-    by_group.columns = ["rows", "mean squared reconstruction error"]
-    result = estimator.result_
-    print(f"status: {result.status}, objective {result.objective:.6g}, {result.n_iter} iterations")
-    print(f"variance explained: {100 * estimator.explained_variance_ratio_.sum():.2f} %")
-    print(by_group.reset_index().to_string(index=False))
-    gap = by_group.iloc[:, 1]
-    print(f"largest difference between groups: {gap.max() - gap.min():.6g}")
+    from fairpca.metrics import explained_variance_percent, reconstruction_errors, reconstruction_losses
+
+    X, labels = features.to_numpy(), prepared.labels.to_numpy()
+    plain = fairpca.PCA(n_components=len(estimator.components_)).fit(X, sensitive_features=labels)
+    table = pd.DataFrame({"rows": pd.Series(labels).value_counts().sort_index()})
+    variances = {}
+    for name, model in (("PCA", plain), (type(estimator).__name__, estimator)):
+        basis = np.linalg.qr(model.components_.T)[0]  # what is reconstructed from the span, whatever its basis
+        variances[name] = explained_variance_percent(X, basis)
+        table[f"error {name}"] = reconstruction_errors(X, basis, labels)
+        table[f"loss {name}"] = reconstruction_losses(X, basis, labels)
+    print("variance explained: " + ", ".join(f"{value:.2f} % ({name})" for name, value in variances.items()))
+    table.index.name = "group"
+    print(_cli_table.printable(table.reset_index().to_string(index=False)))
+    gaps = {c: table[c].max() - table[c].min() for c in table.columns if c.startswith("error")}
+    print("largest difference between groups: " + ", ".join(f"{value:.6g} ({name})" for name, value in gaps.items()))
+    print(
+        "Errors are about the group's own mean, on the rows that were fitted; fairpca compare looks at held-out rows."
+    )

@@ -25,6 +25,12 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
 _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
+# Commands on somebody's own table: what they do, and where their options are declared.
+_OWN_DATA = {
+    "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
+    "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
+    "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _UNEXPECTED:
         raise
     except _EXPECTED as error:
-        print(f"fairpca: error: {error}", file=sys.stderr)
+        from fairpca._cli_table import printable
+
+        print(f"fairpca: error: {printable(error)}", file=sys.stderr)
         return 1
 
 
@@ -102,18 +110,15 @@ def _parser(command: str) -> argparse.ArgumentParser:
     board.add_argument("--csv", metavar="FILE", help="write all rows to a CSV file")
     board.set_defaults(func=_scoreboard)
 
-    fit = commands.add_parser("fit", help="fit a method to the rows of a CSV file and write their projections")
-    if command == "fit":
-        _extend(fit, "fairpca._cli_fit")
+    for name, (text, module, function) in _OWN_DATA.items():
+        own = commands.add_parser(name, help=text)
+        if command == name:  # what it needs is imported for this command only
+            getattr(importlib.import_module(module), function)(own)
     if command == "data":
         importlib.import_module("fairpca.datasets._cli").add_parser(commands)
     else:
         commands.add_parser("data", help="list, describe, fetch and verify the data sets")
     return parser
-
-
-def _extend(parser: argparse.ArgumentParser, module: str) -> None:
-    importlib.import_module(module).add_arguments(parser)
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:

@@ -1,13 +1,10 @@
 """The command `fairpca`: what it prints, writes and returns."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import toy_experiment  # noqa: F401  (registers the toy)
@@ -170,155 +167,6 @@ def test_run_that_lacks_data_says_what_to_do_without_a_traceback():
     assert "Traceback" not in text and text.count("Fetch it.") == 1
     mixed = RunFailed("toy/first", {cells[0]: missing, cells[1]: "Traceback …\nZeroDivisionError: zero\n"}, 3)
     assert cli._explained(mixed) == str(mixed)
-
-
-# Own data ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def people(tmp_path):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)), columns=list("abcd"))
-    table["sex"] = np.where(rng.random(60) < 0.5, "f", "m")
-    table["old"] = rng.random(60) < 0.5
-    path = tmp_path / "people.csv"
-    table.to_csv(path, index=False)
-    return path, table
-
-
-def test_fit(people, tmp_path, capsys):
-    path, table = people
-    out, loadings = tmp_path / "projected.csv", tmp_path / "loadings.csv"
-    command = ["fit", "pca", str(path), "--sensitive", "sex", "--drop", "old", "--components", "3", "--out", str(out)]
-    assert cli.main([*command, "--report", "--components-out", str(loadings)]) == 0
-    projected = pd.read_csv(out, float_precision="round_trip")
-    model = fairpca.PCA(n_components=3).fit(table[list("abcd")], sensitive_features=table["sex"])
-    np.testing.assert_allclose(projected.iloc[:, 1:], model.transform(table[list("abcd")]), atol=1e-12)
-    assert projected["sex"].tolist() == table["sex"].tolist()
-    np.testing.assert_allclose(pd.read_csv(loadings)[list("abcd")], model.components_, atol=1e-12)
-    report = capsys.readouterr().out
-    X = table[list("abcd")].to_numpy()
-    errors = ((X - model.inverse_transform(model.transform(table[list("abcd")]))) ** 2).sum(axis=1)
-    for group in ("f", "m"):
-        assert f"{errors[table['sex'] == group].mean():.5f}"[:6] in report
-    assert f"variance explained: {100 * model.explained_variance_ratio_.sum():.2f} %" in report
-
-
-def test_interrupted_fit_writes_nothing(people, tmp_path, monkeypatch, capsys):
-    path, _ = people
-    out = tmp_path / "projected.csv"
-    original = fairpca.MBFPCA.fit
-
-    def fit(self, X, y=None, **more):
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        return original(self, X, y, **more)
-
-    monkeypatch.setattr(fairpca.MBFPCA, "fit", fit)
-    command = ["fit", "mbfpca", str(path), "--sensitive", "sex", "--drop", "old", "--set", "tau=0.5", "--out", str(out)]
-    assert cli.main(command) == 130
-    assert not out.exists() and "Stopped" in capsys.readouterr().err
-
-
-def test_fit_standardises_and_combines_groups(people, tmp_path):
-    path, table = people
-    out = tmp_path / "projected.csv"
-    command = ["fit", "pca", str(path), "--sensitive", "sex,old", "--standardise", "--out", str(out)]
-    assert cli.main(command) == 0
-    projected = pd.read_csv(out)
-    assert list(projected.columns[:2]) == ["sex", "old"]
-    scaled = (table[list("abcd")] - table[list("abcd")].mean()) / table[list("abcd")].std(ddof=0)
-    spectrum = np.linalg.eigvalsh(np.cov(scaled.T))[::-1]
-    np.testing.assert_allclose(projected.iloc[:, 2:].var(), spectrum[:2])
-
-
-@pytest.mark.parametrize(
-    ("change", "arguments", "message"),
-    [
-        ({}, ["--sensitive", "gender"], "has no column 'gender'; its columns are a, b, c, d, sex, old"),
-        ({}, ["--sensitive", "old"], "Columns 'sex' are not numbers.*--drop sex"),
-        ({"a": np.nan}, ["--sensitive", "sex"], r"column 'a' has no value in 60 rows \(lines 2, 3, 4, 5, 6, …"),
-        (
-            {"sex": [None] + ["f"] * 59},
-            ["--sensitive", "sex"],
-            r"sensitive column 'sex' has no value in 1 rows \(lines 2 ",
-        ),
-        ({"a": 1.0}, ["--sensitive", "sex", "--standardise"], "'a' are constant"),
-        ({}, ["--sensitive", "sex", "--components", "9"], "n_components"),
-        ({}, ["--sensitive", "sex", "--set", "spin=3"], "Parameters are "),
-        ({}, ["--sensitive", "sex", "--drop", "a,b,c,d,old"], "No columns are left"),
-        ({"b": [np.inf] + [0.0] * 59}, ["--sensitive", "sex"], r"column 'b' is infinite in 1 rows \(first in line 2 "),
-        ({"b": ["0.5", "?"] + ["1"] * 58}, ["--sensitive", "sex"], r"'b' are not numbers \(line 3 has '\?'\)"),
-        ({"x, y": "z"}, ["--sensitive", "sex"], """--drop '"x, y"'"""),
-        ({}, ["--sensitive", "sex", "--separator", "; "], "not a single character"),
-        ({}, ["--sensitive", "sex", "--separator", ";"], "its columns are a,b,c,d,sex,old. If the file has more"),
-        ({"pca0": "g"}, ["--sensitive", "pca0", "--drop", "sex"], "called pca0, pca1, as is the sensitive column"),
-    ],
-)
-def test_fit_errors(people, tmp_path, capsys, change, arguments, message):
-    import re
-
-    path, table = people
-    table.assign(**change).to_csv(path, index=False)
-    out = tmp_path / "projected.csv"
-    assert cli.main(["fit", "pca", str(path), "--out", str(out), *arguments]) == 1
-    assert re.search(message, capsys.readouterr().err)
-    assert not out.exists()
-
-
-def test_fit_leaves_the_data_alone_and_refuses_folders(people, tmp_path, capsys):
-    path, _ = people
-    before = path.read_bytes()
-    common = ["fit", "pca", str(path), "--sensitive", "sex"]
-    out = str(tmp_path / "o.csv")
-    for options, message in (
-        (["--out", str(path)], "is the file with the data"),
-        (["--out", str(tmp_path)], "is a folder"),
-        (["--out", out, "--components-out", str(path)], "is the file with the data"),
-        (["--out", out, "--components-out", out], "give two names"),
-    ):
-        assert cli.main([*common, *options]) == 1
-        assert message in capsys.readouterr().err
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_fit_takes_quoted_names_and_other_separators(people, tmp_path):
-    path, table = people
-    table.rename(columns={"old": "old, yes"}).to_csv(path, index=False, sep=";")
-    out = tmp_path / "projected.csv"
-    command = ["fit", "pca", str(path), "--separator", ";", "--sensitive", "sex", "--drop", '"old, yes"']
-    assert cli.main([*command, "--out", str(out)]) == 0
-    assert pd.read_csv(out).columns.tolist() == ["sex", "pca0", "pca1"]
-
-
-@pytest.mark.filterwarnings("default")
-def test_fit_warns_without_a_place_in_the_source(people, tmp_path, capsys):
-    path, table = people
-    table.assign(sex="f").to_csv(path, index=False)
-    command = ["fit", "minmax", str(path), "--sensitive", "sex", "--out", str(tmp_path / "o.csv")]
-    assert cli.main(command) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("fairpca: warning: sensitive_features has a single group ('f')")
-
-
-def test_fit_wrong_file_and_method(tmp_path, capsys):
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    header = tmp_path / "header.csv"
-    header.write_text("a,b\n")
-    other_encoding = tmp_path / "wide.csv"
-    other_encoding.write_text("a,b\n1,2\n", encoding="utf-16")
-    for method, file, message in (
-        ("pca", tmp_path / "absent.csv", "There is no file"),
-        ("pca", tmp_path, "is a folder"),
-        ("pca", other_encoding, "is not text in UTF-8"),
-        ("pca", empty, "cannot be read as a CSV file"),
-        ("pca", header, "has a header but no rows"),
-        ("tsne", header, "Unknown method 'tsne'; known are pca"),
-    ):
-        assert cli.main(["fit", method, str(file), "--sensitive", "a", "--out", str(tmp_path / "o.csv")]) == 1
-        assert message in capsys.readouterr().err
 
 
 def test_data_command_is_reached(capsys):

@@ -17,11 +17,12 @@ SOURCES = {
 }
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit _user_table __main__",
+    "cli _cli_fit _cli_model _cli_table __main__",
     "bench",
     "experiments",
     "published",
     "report plotting",
+    "own_data",
     "minmax fpca mbfpca rfpca pca _base",
     "metrics datasets synthetic",
     "_moments",

@@ -1,0 +1,24 @@
+"""Somebody's own table: read it, prepare it, keep a fitted projection in a file, apply it to new rows."""
+
+from fairpca.own_data._decisions import Decision, Rules
+from fairpca.own_data.model_file import SavedModel, load_model
+from fairpca.own_data.preparation import Prepared, as_numbers, as_words, column_transformer, prepare
+from fairpca.own_data.reading import Table, as_table, read_table
+from fairpca.own_data.writing import provenance, versions
+
+__all__ = [
+    "Decision",
+    "Prepared",
+    "Rules",
+    "SavedModel",
+    "Table",
+    "as_numbers",
+    "as_table",
+    "as_words",
+    "column_transformer",
+    "load_model",
+    "prepare",
+    "provenance",
+    "read_table",
+    "versions",
+]

@@ -1,0 +1,184 @@
+"""What becomes of every column: decided by rules that are stated, and that a user may override."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Decision", "Rules", "decide"]
+
+Role = Literal["number", "pair", "category", "left out", "group", "target"]
+MISSING = "(missing)"
+_NAMES_OF_ROWS = re.compile(r"(column1|index|id|row|rows|rownames?|row[ _.]?(no|nr|number|id)|unnamed: ?0|\W*)", re.I)
+_ENOUGH_ROWS = 10  # fewer rows may be consecutive whole numbers by chance
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How columns become features; every field is an option of the command line.
+
+    Attributes
+    ----------
+    scale : {"standardise", "none"}
+        Whether numbers, dates and pairs of values get mean zero and variance one.
+    missing : {"impute", "drop", "error"}
+        Put the median (words: a level of their own), leave out the rows, or refuse.
+    max_levels : int
+        So many levels of a category get an indicator each, the most frequent ones; the others have none.
+    max_missing : float
+        A column with a larger share of missing values is left out.
+    numbers, categories, drop, keep : tuple of str
+        Columns that are taken as numbers, as categories, never, or in spite of a rule that would leave them out.
+    """
+
+    scale: Literal["standardise", "none"] = "standardise"
+    missing: Literal["impute", "drop", "error"] = "impute"
+    max_levels: int = 20
+    max_missing: float = 0.5
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        from fairpca._validation import check_choice, check_number
+
+        check_choice("scale", self.scale, ("standardise", "none"))
+        check_choice("missing", self.missing, ("impute", "drop", "error"))
+        check_number("max_levels", self.max_levels, low=2, integer=True)
+        check_number("max_missing", self.max_missing, low=0, high=1)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of one column, and why.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    role : {"number", "pair", "category", "left out", "group", "target"}
+        A pair has two levels and becomes one number; a category becomes an indicator a level.
+    why : str
+        For people.
+    levels : tuple of str
+        Of a pair (the frequent one first) or a category (those with an indicator).
+    others : tuple of str
+        Levels of a category without an indicator.
+    """
+
+    column: str
+    role: Role
+    why: str
+    levels: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def decide(rows: pd.DataFrame, sensitive: Sequence[str], target: str | None, rules: Rules) -> tuple[Decision, ...]:
+    """Decide for every column; rows that miss a value are already gone with ``missing="drop"``."""
+    decisions = []
+    for name in rows.columns:
+        if name in sensitive:
+            decisions.append(Decision(name, "group", "says the group, so it is no feature"))
+        elif name == target:
+            decisions.append(Decision(name, "target", "what is to be predicted, so it is no feature"))
+        elif name in rules.drop:
+            decisions.append(Decision(name, "left out", "as asked for"))
+        else:
+            decisions.append(_decide(rows[name], name, rules))
+    return tuple(decisions)
+
+
+def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
+    missing = int(column.isna().sum())
+    kept = name in rules.keep
+    present = column[column.notna()]
+    distinct = int(present.nunique())
+    if distinct == 0:
+        return Decision(name, "left out", "has no value at all")
+    if distinct == 1 and not (missing and rules.missing == "impute" and column.dtype == object):
+        return Decision(name, "left out", f"has the same value, {words_of(present)[0]!r}, in every row that has one")
+    if missing > rules.max_missing * len(column) and not kept:
+        return Decision(name, "left out", f"is missing in {missing} of {len(column)} rows; --keep takes it")
+    if missing and rules.missing == "error":
+        raise ValueError(
+            f"Column {name!r} has no value in {missing} rows ({column.index.name or 'row'}s "
+            f"{', '.join(map(str, column.index[column.isna()][:5]))}{', …' if missing > 5 else ''}); fill them in, or "
+            "say --missing impute or --missing drop."
+        )
+    if not kept and _numbers_rows(present, name, distinct):
+        return Decision(name, "left out", "numbers the rows; --keep takes it")
+    number = column.dtype.kind in "biufM"
+    if name in rules.numbers and not number:
+        wrong = present.iloc[0]
+        raise ValueError(f"Column {name!r} is no column of numbers (it has {str(wrong)!r}); leave out --number {name}.")
+    if number and name not in rules.categories:
+        return Decision(name, "number", _why_number(column, missing, rules))
+    free = distinct > max(rules.max_levels, len(present) // 2)
+    if free and not kept and name not in rules.categories:
+        return Decision(name, "left out", f"has {distinct} different values in {len(present)} rows, names or free text")
+    return _category(column, name, missing, rules)
+
+
+def _numbers_rows(present: pd.Series, name: str, distinct: int) -> bool:
+    """Whether a column says nothing but which row it is: consecutive whole numbers, each once."""
+    if distinct < len(present) or len(present) < _ENOUGH_ROWS or present.dtype.kind not in "iufO":
+        return False
+    if present.dtype.kind == "O":
+        return bool(_NAMES_OF_ROWS.fullmatch(name))
+    values = present.to_numpy(dtype=float)
+    whole = bool(np.all(values == np.floor(values)))
+    return whole and (values.max() - values.min() == len(values) - 1 or bool(_NAMES_OF_ROWS.fullmatch(name)))
+
+
+def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
+    what = {"M": "dates, as days", "b": "true and false, as 1 and 0"}.get(column.dtype.kind, "numbers")
+    parts = [what]
+    if missing:
+        parts.append(f"{missing} missing get the median")
+    parts.append("standardised" if rules.scale == "standardise" else "not scaled")
+    return "; ".join(parts)
+
+
+def _category(column: pd.Series, name: str, missing: int, rules: Rules) -> Decision:
+    words = pd.Series(words_of(column), dtype=object)
+    counts = words.value_counts(sort=True)
+    counts = counts.iloc[np.lexsort((counts.index.to_numpy(dtype=str), -counts.to_numpy()))]
+    levels = [str(level) for level in counts.index]
+    if len(levels) == 2:
+        scaled = ", standardised" if rules.scale == "standardise" else ""
+        return Decision(name, "pair", f"1 for {levels[1]!r}, 0 for {levels[0]!r}{scaled}", tuple(levels))
+    shown, others = levels[: rules.max_levels], levels[rules.max_levels :]
+    why = f"{len(shown)} levels, an indicator each"
+    if others:
+        rest = int(counts.iloc[rules.max_levels :].sum())
+        why += f"; {len(others)} rarer ones ({rest} rows) have none (--max-levels)"
+    if missing:
+        why += f"; {missing} missing are a level of their own"
+    return Decision(name, "category", why, tuple(shown), tuple(others))
+
+
+def words_of(column: Any) -> np.ndarray:
+    """Values of a column as words; a missing one is ``(missing)``, a whole number has no decimals."""
+    values = pd.Series(column)
+    if values.dtype.kind == "f":
+        whole = values.dropna()
+        if bool((whole == np.floor(whole)).all()):
+            return np.array([MISSING if np.isnan(v) else str(int(v)) for v in values], dtype=object)
+    missing = values.isna().to_numpy()
+    words = values.astype(str).to_numpy(dtype=object)
+    words[missing] = MISSING
+    return words
+
+
+def numbers_of(column: Any) -> np.ndarray:
+    """Values of a column as floating-point numbers; dates are days since 1970, a missing one is NaN."""
+    values = pd.Series(column)
+    if values.dtype.kind == "M":
+        return ((values - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=float)
+    return values.to_numpy(dtype=float, na_value=np.nan)

@@ -1,0 +1,142 @@
+"""What the values of a column are: numbers, truth values, dates, words or nothing; recognised from all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+Decimals = Literal["auto", ".", ","]
+
+# What people write where there is no value, beside what pandas knows (empty, NA, N/A, null, NaN, None).
+MISSING_MARKS = ("?", "-", "--", ".", "*", "na", "n.a.", "n.d.", "missing")
+_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+_POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d+)?")
+_DATES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?(Z|[+-]\d{2}:?\d{2})?"), "ISO8601"),
+    (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"), "%d.%m.%Y"),
+    (re.compile(r"(0?[1-9]|[12]\d|3[01])/(0?[1-9]|1[0-2])/\d{4}"), "%d/%m/%Y"),
+    (re.compile(r"(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/\d{4}"), "%m/%d/%Y"),
+)
+
+
+def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+    """Return a column as numbers, booleans, dates or words (object, missing is None); say what was recognised."""
+    kind = column.dtype.kind
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column, kind = column.astype(column.cat.categories.dtype), column.cat.categories.dtype.kind
+    if kind == "b" or (str(column.dtype) == "boolean" and not column.isna().any()):
+        return column.astype(bool)
+    if kind in "iuf" or str(column.dtype) == "boolean":
+        return _as_float(column) if column.isna().any() or kind == "f" else _as_integers(column)
+    if kind == "c":
+        raise ValueError(f"Column {name!r} has complex numbers; give their real and imaginary parts as two columns.")
+    if kind == "M":
+        return _without_zone(column)
+    if kind == "m":
+        note(f"{name}: spans of time are taken as days")
+        return column.dt.total_seconds() / 86400
+    return _words(column, name, decimals, note)
+
+
+def _as_float(column: pd.Series) -> pd.Series:
+    return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
+
+
+def _as_integers(column: pd.Series) -> pd.Series:
+    values = column.to_numpy()
+    return pd.Series(values.astype(values.dtype if values.dtype.kind in "iu" else float), index=column.index)
+
+
+def _without_zone(column: pd.Series) -> pd.Series:
+    if getattr(column.dt, "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return column.astype("datetime64[s]")
+
+
+def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+    missing = column.isna().to_numpy()
+    given = column.astype(object)
+    present = given[~missing]
+    if len(present) and all(isinstance(value, (int, float, Decimal, np.number)) for value in present):
+        return _numbers_from_objects(given, missing, name)
+    if any(isinstance(value, (list, dict, tuple, set, bytes, np.ndarray)) for value in present):
+        note(f"{name}: holds lists or other objects, which are no values")
+        return pd.Series([None] * len(column), index=column.index, dtype=object)
+    words = pd.Series([None if gone else str(value).strip() for value, gone in zip(given, missing, strict=True)],
+                      index=column.index, dtype=object)  # fmt: skip
+    distinct = list(pd.unique(words[words.notna()]))
+    marks = [word for word in distinct if word.lower() in MISSING_MARKS]
+    plain = [word for word in distinct if word.lower() not in MISSING_MARKS and word]
+    if not plain:
+        return pd.Series([None] * len(column), index=column.index, dtype=object)
+    numbers = _numbers(plain, name, decimals, note)
+    if numbers is None:
+        marks = [word for word in marks if word == "?"]  # other marks may be words among words
+    if marks:
+        note(f"{name}: {', '.join(map(repr, marks))} is taken as missing")
+    gone = [*marks, ""]
+    absent = words.isin(gone)
+    words[absent] = None
+    if numbers is not None:
+        return words.map(numbers).astype(float)
+    dates = _dates(words, plain, name, note)
+    return words if dates is None else dates
+
+
+def _numbers_from_objects(given: pd.Series, missing: np.ndarray, name: str) -> pd.Series:
+    try:
+        numbers = [np.nan if gone else float(value) for value, gone in zip(given, missing, strict=True)]
+        return pd.Series(numbers, index=given.index)
+    except OverflowError:
+        raise ValueError(
+            f"Column {name!r} has whole numbers beyond 1e308; leave it out with --drop, or write them as text."
+        ) from None
+
+
+def _numbers(words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]) -> dict[str, float] | None:
+    """Return the number that each word means, if all mean one."""
+    found = {}
+    try:
+        for word in words:
+            if "_" in word:  # Python's own notation, nobody's table
+                break
+            found[word] = float(word)
+        else:
+            return found
+    except ValueError:
+        pass
+    comma, point = (all(pattern.fullmatch(word) for word in words) for pattern in (_COMMA, _POINT))
+    if comma and point and decimals == "auto":
+        example = next(word for word in words if "," in word or "." in word)
+        raise ValueError(
+            f"Column {name!r} has numbers such as {example!r}, which may mean {example.replace(',', '')} or "
+            f"{example.replace(',', '.')}; say --decimal . or --decimal , ."
+        )
+    if comma and (not point or decimals == ","):
+        note(f"{name}: decimal comma")
+        return {word: float(word.replace(".", "").replace(",", ".")) for word in words}
+    if point and (not comma or decimals == "."):
+        note(f"{name}: commas between thousands")
+        return {word: float(word.replace(",", "")) for word in words}
+    return None
+
+
+def _dates(words: pd.Series, plain: list[str], name: str, note: Callable[[str], None]) -> pd.Series | None:
+    fitting = [form for pattern, form in _DATES if all(pattern.fullmatch(word) for word in plain)]
+    if not fitting:
+        return None
+    if len(fitting) > 1:
+        note(f"{name}: dates whose day and month cannot be told apart, so they stay words; write them as 2026-11-19")
+        return None
+    try:
+        dates: Any = pd.to_datetime(words, format=fitting[0], utc=fitting[0] == "ISO8601")
+    except (ValueError, OverflowError):
+        return None
+    shown = {"ISO8601": "year-month-day", "%d.%m.%Y": "day.month.year"}
+    note(f"{name}: dates, {shown.get(fitting[0], fitting[0])}")
+    return _without_zone(dates)

@@ -1,0 +1,280 @@
+"""A fitted projection in one file without pickle: preparation, map and provenance, checked when it is read.
+
+The file is an ``.npz`` of plain arrays. ``header`` holds JSON in UTF-8: the number of this format, the columns with
+their levels, what was decided, where the model comes from, and the SHA-256 of everything else in the file. A reader
+needs neither scikit-learn nor this package's estimators, and nothing in the file is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairpca.own_data._bytes import read_bytes
+from fairpca.own_data._decisions import MISSING, Decision, numbers_of, words_of
+from fairpca.own_data.reading import Table
+
+__all__ = ["FORMAT", "SavedModel", "load_model"]
+
+FORMAT = 1
+_ROLES = ("number", "pair", "category")
+_ADVICE = "fit the model again, or get the file from where it came from"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """An affine map of a prepared table, with all that is needed to apply it to new rows.
+
+    Attributes
+    ----------
+    columns : tuple of Decision
+        The columns that are features, in the order of the matrix.
+    arrays : dict of str to ndarray
+        ``fill, mean, scale`` of the numbers, ``pair_mean, pair_scale`` of the pairs; ``matrix, offset`` map prepared
+        rows x to ``x @ matrix + offset``, ``back_matrix, back_offset`` back.
+    components : tuple of str
+        Names of what comes out.
+    provenance : dict
+        Method, parameters, status, certificate, versions, digest of the data, groups and their sizes, all decisions.
+    """
+
+    columns: tuple[Decision, ...]
+    arrays: Mapping[str, np.ndarray]
+    components: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Making one
+
+    @classmethod
+    def of(cls, transformer: Any, estimator: Any, decisions: Sequence[Decision], provenance: Mapping[str, Any]) -> Any:
+        """Take over a fitted preparation and a fitted estimator whose ``transform`` is affine.
+
+        Parameters
+        ----------
+        transformer : ColumnTransformer
+            What :func:`fairpca.own_data.column_transformer` gave, fitted.
+        estimator : transformer
+            Fitted on what it returns; with ``inverse_transform``.
+        decisions : sequence of Decision
+            Those that the transformer was made from.
+        provenance : dict
+            To be kept, in types that JSON knows.
+        """
+        columns = tuple(d for role in _ROLES for d in decisions if d.role == role)
+        arrays = _learned(transformer)
+        p = int(estimator.n_features_in_)
+        probes = np.vstack([np.zeros(p), np.eye(p)])
+        matrix, offset = _affine(np.asarray(_quiet(estimator.transform, probes, estimator)))
+        k = matrix.shape[1]
+        back, back_offset = _affine(np.asarray(estimator.inverse_transform(np.vstack([np.zeros(k), np.eye(k)]))))
+        arrays |= {"matrix": matrix, "offset": offset, "back_matrix": back, "back_offset": back_offset}
+        names = tuple(str(name) for name in estimator.get_feature_names_out())
+        return cls(columns, arrays, names, dict(provenance))
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        header = {
+            "format": FORMAT,
+            "columns": [
+                {"name": d.column, "role": d.role, "levels": [*d.levels], "others": [*d.others]} for d in self.columns
+            ],
+            "components": [*self.components],
+            "provenance": self.provenance,
+        }
+        header["sha256"] = _checksum(header, self.arrays)
+        stream = io.BytesIO()
+        text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
+        np.savez_compressed(stream, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **self.arrays)
+        return stream.getvalue()
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Reading one
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> SavedModel:
+        """Read a file, or raise ``ValueError`` that says what is wrong with it."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                loaded = {name: archive[name] for name in archive.files}
+            header = json.loads(loaded.pop("header").tobytes().decode())
+            number = header["format"]
+        except (KeyError, ValueError, OSError, EOFError, TypeError, AttributeError, RuntimeError, NotImplementedError,
+                zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:  # fmt: skip
+            raise ValueError(
+                f"{path!r} is no model of fairpca, or it is damaged ({_short(error)}); {_ADVICE}."
+            ) from error
+        if not isinstance(number, int) or number > FORMAT:
+            raise ValueError(
+                f"{path!r} has the format {number!r}; this version of fairpca reads up to {FORMAT}. Install a newer "
+                "fairpca."
+            )
+        checksum = header.pop("sha256", None)
+        if checksum != _checksum(header, loaded):
+            raise ValueError(f"{path!r} is damaged or was changed: its checksum does not agree; {_ADVICE}.")
+        columns = tuple(
+            Decision(c["name"], c["role"], "", tuple(c["levels"]), tuple(c["others"])) for c in header["columns"]
+        )
+        return cls(columns, loaded, tuple(header["components"]), header["provenance"])
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Using one
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the prepared features."""
+        names = [d.column for d in self.columns if d.role in ("number", "pair")]
+        return (*names, *(f"{d.column}_{level}" for d in self.columns if d.role == "category" for level in d.levels))
+
+    def prepare(self, table: Table, *, unknown: str = "error") -> tuple[np.ndarray, list[str]]:
+        """Prepare new rows as those of the training table were.
+
+        Parameters
+        ----------
+        table : Table
+            New rows; columns may stand in another order, and there may be more of them.
+        unknown : {"error", "none"}
+            Whether a level that the training rows did not have is refused, or gets no indicator.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_features)
+            Prepared rows.
+        notes : list of str
+            What was done on the way.
+        """
+        rows = table.rows
+        absent = [d.column for d in self.columns if d.column not in rows.columns]
+        if absent:
+            raise ValueError(
+                f"{table.source!r} has no column {', '.join(map(repr, absent[:10]))}{', …' if len(absent) > 10 else ''},"
+                f" which the model was fitted with; its columns are {', '.join(map(str, rows.columns[:20]))}."
+                " Give a table with the columns of the training table."
+            )
+        notes = self._order(table)
+        parts: list[np.ndarray] = []
+        numbers = [self._number(table, d) for d in self.columns if d.role == "number"]
+        if numbers:
+            X = np.column_stack(numbers)
+            filled = np.where(np.isnan(X), self.arrays["fill"], X)
+            if np.isnan(X).any():
+                notes.append(f"{int(np.isnan(X).sum())} missing numbers get the median of the training rows")
+            parts.append((filled - self.arrays["mean"]) / self.arrays["scale"])
+        pairs = [self._indicators(table, d, unknown, notes)[:, 1] for d in self.columns if d.role == "pair"]
+        if pairs:
+            parts.append((np.column_stack(pairs) - self.arrays["pair_mean"]) / self.arrays["pair_scale"])
+        parts += [self._indicators(table, d, unknown, notes) for d in self.columns if d.role == "category"]
+        return np.hstack(parts), notes
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Project prepared rows."""
+        return np.asarray(X @ self.arrays["matrix"] + self.arrays["offset"])
+
+    def inverse_transform(self, Z: np.ndarray) -> np.ndarray:
+        """Map projections back to prepared rows."""
+        return np.asarray(Z @ self.arrays["back_matrix"] + self.arrays["back_offset"])
+
+    def _order(self, table: Table) -> list[str]:
+        trained = list(self.provenance.get("table_columns", []))
+        given = [name for name in table.rows.columns if name in trained]
+        if given == [name for name in trained if name in given]:
+            return []
+        nameless = [d.column for d in self.columns if d.column.startswith("column") or d.column.endswith(")")]
+        if nameless and any(note.startswith(("column ", "the name ")) for note in table.notes):
+            raise ValueError(
+                f"The columns of {table.source!r} stand in another order than those of the training table, and "
+                f"{', '.join(map(repr, nameless[:5]))} are known by their place only; put them in the same order."
+            )
+        return ["the columns stand in another order than in the training table; they are matched by name"]
+
+    def _number(self, table: Table, decision: Decision) -> np.ndarray:
+        column = table.rows[decision.column]
+        if column.dtype.kind not in "biufM":
+            if column.isna().all():
+                return np.full(len(column), np.nan)
+            wrong = pd.to_numeric(column, errors="coerce").isna().to_numpy() & column.notna().to_numpy()
+            example = column[wrong].iloc[0] if wrong.any() else column.iloc[0]
+            raise ValueError(
+                f"Column {decision.column!r} held numbers when the model was fitted, but {table.source!r} has "
+                f"{str(example)!r} there ({table.where(wrong)}); mend these values or leave them empty."
+            )
+        values = numbers_of(column)
+        infinite = np.isinf(values)
+        if infinite.any():
+            raise ValueError(
+                f"Column {decision.column!r} is infinite in {int(infinite.sum())} rows ({table.where(infinite)}); put "
+                "a number there, or leave the value empty."
+            )
+        return values
+
+    def _indicators(self, table: Table, decision: Decision, unknown: str, notes: list[str]) -> np.ndarray:
+        words = words_of(table.rows[decision.column])
+        known = {*decision.levels, *decision.others}
+        strange = np.array([word not in known and word != MISSING for word in words], dtype=bool)
+        if strange.any() and unknown == "error":
+            shown = ", ".join(map(repr, list(dict.fromkeys(words[strange]))[:5]))
+            raise ValueError(
+                f"Column {decision.column!r} has levels that the training rows did not have: {shown} "
+                f"({table.where(strange)}). Known are {', '.join(map(repr, sorted(known)[:10]))}. Mend them, or say "
+                "--unknown-levels none, which gives them no indicator."
+            )
+        absent = (words == MISSING) & (MISSING not in known)
+        if absent.any() or strange.any():
+            what = f"{decision.levels[0]!r}" if decision.role == "pair" else "no level"
+            count = int((absent | strange).sum())
+            notes.append(f"{decision.column}: {count} missing or unknown values are taken for {what}")
+        return (words[:, None] == np.array(decision.levels, dtype=object)[None, :]).astype(float)
+
+
+def load_model(path: str) -> SavedModel:
+    """Read what ``fairpca fit --model`` has written; an error says what is wrong with a file."""
+    return SavedModel.from_bytes(read_bytes(str(path)), str(path))
+
+
+def _affine(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Matrix and offset of an affine map, from the images of zero and of the unit vectors."""
+    return images[1:] - images[0], images[0]
+
+
+def _quiet(function: Any, rows: np.ndarray, estimator: Any) -> Any:
+    names = getattr(estimator, "feature_names_in_", None)
+    return function(rows if names is None else pd.DataFrame(rows, columns=names))
+
+
+def _learned(transformer: Any) -> dict[str, np.ndarray]:
+    """Medians, means and scales that a fitted preparation has learned."""
+    steps = getattr(transformer, "named_transformers_", {})
+    empty = np.zeros(0)
+    numbers, pairs = steps.get("numbers"), steps.get("pairs")
+    fill = numbers.named_steps["simpleimputer"].statistics_ if numbers is not None else empty
+    found: dict[str, np.ndarray] = {"fill": np.asarray(fill, dtype=float)}
+    for prefix, step, size in (("", numbers, len(fill)), ("pair_", pairs, None)):
+        scaler = step.named_steps.get("standardscaler") if step is not None else None
+        width = (
+            size if size is not None else (0 if step is None else len(step.named_steps["simpleimputer"].statistics_))
+        )
+        found[f"{prefix}mean"] = np.zeros(width) if scaler is None else np.asarray(scaler.mean_, dtype=float)
+        found[f"{prefix}scale"] = np.ones(width) if scaler is None else np.asarray(scaler.scale_, dtype=float)
+    return found
+
+
+def _checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(json.dumps(header, ensure_ascii=False, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _short(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:100]

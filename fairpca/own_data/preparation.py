@@ -1,0 +1,294 @@
+"""From somebody's table to a matrix: a scikit-learn ``ColumnTransformer`` whose every decision is declared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fairpca.own_data._copies import copies_of_the_group
+from fairpca.own_data._decisions import MISSING, Decision, Rules, decide, numbers_of, words_of
+from fairpca.own_data.reading import Table
+
+__all__ = ["Prepared", "as_numbers", "as_words", "column_transformer", "prepare"]
+
+
+def as_numbers(columns: Any) -> pd.DataFrame:
+    """Columns of numbers, truth values and dates (days since 1970) as floating-point numbers."""
+    frame = pd.DataFrame(columns)
+    return pd.DataFrame({name: numbers_of(frame[name]) for name in frame.columns}, index=frame.index)
+
+
+def as_words(columns: Any) -> pd.DataFrame:
+    """Columns of categories as words; a missing value is the word ``(missing)``."""
+    frame = pd.DataFrame(columns)
+    words = {name: words_of(frame[name]) for name in frame.columns}
+    return pd.DataFrame(words, index=frame.index, dtype=object)
+
+
+def column_transformer(decisions: Sequence[Decision], scale: str = "standardise") -> Any:
+    """Return the preparation as an unfitted scikit-learn transformer, to be the first step of a Pipeline.
+
+    Levels are fixed; medians, means and scales are learned by its ``fit``, from the training rows only.
+
+    Parameters
+    ----------
+    decisions : sequence of Decision
+        What becomes of each column.
+    scale : {"standardise", "none"}
+        Whether numbers, dates and pairs are standardised.
+
+    Returns
+    -------
+    ColumnTransformer
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    scaling = [StandardScaler()] if scale == "standardise" else []
+    numbers = make_pipeline(
+        FunctionTransformer(as_numbers, feature_names_out="one-to-one"),
+        SimpleImputer(strategy="median", keep_empty_features=True),
+        *scaling,
+    )
+    of = {role: [d for d in decisions if d.role == role] for role in ("number", "pair", "category")}
+    words = FunctionTransformer(as_words, feature_names_out="one-to-one")
+    # A value that is missing in a pair is taken for the frequent one, which is a pair's first.
+    pairs = make_pipeline(
+        words,
+        OrdinalEncoder(
+            categories=[[*d.levels] for d in of["pair"]], handle_unknown="use_encoded_value", unknown_value=np.nan
+        ),
+        SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
+        *scaling,
+    )
+    categories = make_pipeline(
+        words,
+        OneHotEncoder(categories=[[*d.levels] for d in of["category"]], handle_unknown="ignore", sparse_output=False),
+    )
+    parts = [("numbers", numbers, "number"), ("pairs", pairs, "pair"), ("categories", categories, "category")]
+    steps = [(name, step, [d.column for d in of[role]]) for name, step, role in parts if of[role]]
+    return ColumnTransformer(steps, verbose_feature_names_out=False)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that is ready: features, groups, target, and what was decided.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The columns that are features, as they were read.
+    groups : DataFrame
+        The sensitive columns.
+    target : Series or None
+        What is to be predicted.
+    decisions : tuple of Decision
+        One for each column of the table.
+    rules : Rules
+        By which they were made.
+    notes : tuple of str
+        What else happened: how the table was read, rows left out.
+    warnings : tuple of str
+        What a user should look at.
+    """
+
+    frame: pd.DataFrame
+    groups: pd.DataFrame
+    target: pd.Series | None
+    decisions: tuple[Decision, ...]
+    rules: Rules
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: str = "data"
+    digest: str = ""
+    n_rows_read: int = 0
+
+    @property
+    def labels(self) -> pd.Series:
+        """Group of each row as one word; several sensitive columns give their combinations."""
+        words = [words_of(self.groups[name]) for name in self.groups.columns]
+        joined = [" / ".join(parts) for parts in zip(*words, strict=True)]
+        return pd.Series(joined, index=self.frame.index, name=" / ".join(self.groups.columns), dtype=object)
+
+    def transformer(self) -> Any:
+        """Return the preparation, an unfitted ``ColumnTransformer``."""
+        return column_transformer(self.decisions, self.rules.scale)
+
+    def features(self) -> pd.DataFrame:
+        """Return the matrix of features of all rows, prepared with medians, means and scales of all rows."""
+        fitted = self.transformer().set_output(transform="pandas")
+        return pd.DataFrame(fitted.fit_transform(self.frame))
+
+    def summary(self) -> list[str]:
+        """Everything that was recognised and decided, a line each; columns with the same decision share one."""
+        lines = list(self.notes)
+        same: dict[tuple[str, str], list[str]] = {}
+        for decision in self.decisions:
+            same.setdefault((decision.role, decision.why), []).append(decision.column)
+        for (role, why), columns in same.items():
+            shown = ", ".join(columns[:8]) + (f", … ({len(columns)} columns)" if len(columns) > 8 else "")
+            lines.append(f"{role}: {shown} ({why})")
+        return lines
+
+
+def prepare(
+    table: Table,
+    sensitive: Sequence[str],
+    target: str | None = None,
+    rules: Rules | None = None,
+    *,
+    missing_groups: Literal["error", "own", "drop"] = "error",
+    cut: Mapping[str, Sequence[float]] | None = None,
+) -> Prepared:
+    """Decide what becomes of each column.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    sensitive : sequence of str
+        Columns that say the group; several are combined.
+    target : str, optional
+        Column that is to be predicted.
+    rules : Rules, optional
+        How columns become features.
+    missing_groups : {"error", "own", "drop"}
+        What to do with rows without a group: refuse, make them a group of their own, or leave them out.
+    cut : dict of str to sequence of float, optional
+        Edges that cut a sensitive column of numbers into classes.
+
+    Returns
+    -------
+    Prepared
+    """
+    rules = rules or Rules()
+    sensitive = list(dict.fromkeys(sensitive))
+    wanted = [*sensitive, *([target] if target else []), *rules.numbers, *rules.categories, *rules.drop, *rules.keep]
+    table.check_columns(wanted)
+    if not sensitive:
+        raise ValueError("No sensitive column is given; name the column that says the group of each row.")
+    if target in sensitive:
+        raise ValueError(f"{target!r} is both sensitive and target; give two different columns.")
+    notes, rows = list(table.notes), table.rows
+    rows = _without_missing_groups(table, rows, sensitive, missing_groups, notes)
+    if target:
+        rows = _left(rows, rows[target].notna().to_numpy(), f"no target {target!r}", notes)
+    groups = _groups(rows, sensitive, cut or {})
+    if rules.missing == "drop":
+        features = [n for n in rows.columns if n not in (*sensitive, target, *rules.drop)]
+        usable = [n for n in features if rows[n].isna().mean() <= rules.max_missing or n in rules.keep]
+        complete = rows[usable].notna().all(axis=1).to_numpy()
+        rows, groups = _left(rows, complete, "a missing value", notes), groups[complete]
+    if len(rows) < 2:
+        raise ValueError(
+            f"{len(rows)} rows are left of {len(table.rows)}; give more, or keep those with missing values."
+        )
+    _check_finite(rows, table)
+    decisions = decide(rows, sensitive, target, rules)
+    features = [d.column for d in decisions if d.role in ("number", "pair", "category")]
+    if not features:
+        left = "; ".join(f"{d.column}: {d.why}" for d in decisions if d.role == "left out")
+        raise ValueError(f"No column is left as a feature ({left or 'all say group or target'}); give some numbers.")
+    found = Prepared(
+        rows[features], groups, rows[target] if target else None, decisions, rules, tuple(notes),
+        source=table.source, digest=table.digest, n_rows_read=len(table.rows),
+    )  # fmt: skip
+    return replace(found, warnings=tuple(_warnings(found)))
+
+
+def _left(rows: pd.DataFrame, mask: np.ndarray, why: str, notes: list[str]) -> pd.DataFrame:
+    if not mask.all():
+        notes.append(f"{int((~mask).sum())} of {len(mask)} rows left out: {why}")
+    return rows[mask]
+
+
+def _without_missing_groups(
+    table: Table, rows: pd.DataFrame, sensitive: list[str], missing_groups: str, notes: list[str]
+) -> pd.DataFrame:
+    for name in sensitive:
+        absent = rows[name].isna().to_numpy()
+        if not absent.any():
+            continue
+        if missing_groups == "error":
+            raise ValueError(
+                f"The sensitive column {name!r} has no value in {int(absent.sum())} rows ({table.where(absent)}). Fill "
+                "them in, or say --missing-groups drop (leave these rows out) or own (a group of their own)."
+            )
+        if missing_groups == "drop":
+            rows = _left(rows, ~absent, f"no value of {name!r}", notes)
+        else:
+            notes.append(f"{int(absent.sum())} rows without {name!r} are the group {MISSING}")
+    return rows
+
+
+def _groups(rows: pd.DataFrame, sensitive: list[str], cut: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    groups = rows[sensitive].copy()
+    for name, edges in cut.items():
+        if name not in sensitive or rows[name].dtype.kind not in "biuf":
+            raise ValueError(
+                f"--cut {name!r} is no sensitive column of numbers; it cuts one of those, as in age=30,60."
+            )
+        borders = sorted({float(edge) for edge in edges})
+        shown = [f"{edge:g}" for edge in borders]
+        labels = [
+            f"< {shown[0]}",
+            *(f"{a} to < {b}" for a, b in itertools.pairwise(shown)),
+            f">= {shown[-1]}",
+        ]
+        values = rows[name].to_numpy(dtype=float)
+        words = np.array(labels, dtype=object)[np.digitize(values, borders)]
+        words[np.isnan(values)] = MISSING
+        groups[name] = words
+    for name in sensitive:
+        groups[name] = words_of(groups[name])
+        distinct = groups[name].nunique()
+        if distinct > 20 and rows[name].dtype.kind in "fiuM" and name not in cut:
+            raise ValueError(
+                f"The sensitive column {name!r} has {distinct} different numbers; cut it into classes, for instance "
+                f"--cut {name}={rows[name].median():g}."
+                if rows[name].dtype.kind != "M"
+                else f"The sensitive column {name!r} has {distinct} different dates; give a column with few groups."
+            )
+    return groups
+
+
+def _check_finite(rows: pd.DataFrame, table: Table) -> None:
+    for name in rows.columns:
+        if rows[name].dtype.kind == "f":
+            infinite = np.isinf(rows[name].to_numpy())
+            if infinite.any():
+                positions = rows.index[infinite][:5]
+                raise ValueError(
+                    f"The column {name!r} is infinite in {int(infinite.sum())} rows ({table.place}s "
+                    f"{', '.join(map(str, positions))}); put a number there, or leave the value empty."
+                )
+            largest = rows[name].abs().max()
+            if largest > 1e150:
+                raise ValueError(
+                    f"The column {name!r} has values up to {largest:.1g}, whose squares overflow; divide it, or leave "
+                    "it out with --drop."
+                )
+
+
+def _warnings(prepared: Prepared) -> list[str]:
+    found = [
+        f"{name!r} alone tells {share:.0%} of the groups (each group weighs the same), so the group itself is among "
+        "the features; leave it out with --drop unless that is meant."
+        for name, share in copies_of_the_group(prepared.frame, prepared.decisions, prepared.labels.to_numpy())
+    ]
+    counts = prepared.labels.value_counts()
+    if len(counts) == 1:
+        found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")
+    small = counts[counts < 20]
+    if len(small):
+        shown = ", ".join(f"{label!r} ({count})" for label, count in small.items() if count < 20)
+        shown = shown if len(small) <= 5 else f"{len(small)} of {len(counts)} groups"
+        found.append(f"fewer than 20 rows: {shown}. Of such groups nothing reliable can be said; merge them.")
+    return found

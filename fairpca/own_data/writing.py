@@ -1,0 +1,78 @@
+"""What is written about somebody's table: CSV, and where a model comes from."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairpca
+from fairpca.own_data._decisions import Decision
+from fairpca.own_data.preparation import Prepared
+
+__all__ = ["csv_bytes", "plain", "provenance", "versions"]
+
+
+def csv_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as CSV in UTF-8; numbers keep all their digits."""
+    return table.to_csv(index=False, lineterminator="\n").encode("utf-8", "replace")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers depend on."""
+    from importlib.metadata import version
+
+    packages = {name: version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn")}
+    return {"fairpca": fairpca.__version__, "python": platform.python_version(), **packages}
+
+
+def plain(value: Any) -> Any:
+    """Return a value in types that JSON knows; what is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, np.ndarray, pd.Index)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any]:
+    """Return what a model file says about its origin."""
+    result = estimator.result_
+    counts = prepared.labels.value_counts().sort_index()
+    facts = {
+        "method": method,
+        "estimator": type(estimator).__name__,
+        "parameters": estimator.get_params(),
+        "status": result.status,
+        "objective": result.objective,
+        "bound": result.bound,
+        "gap": result.gap,
+        "certificate": result.certificate,
+        "explained_variance_ratio": estimator.explained_variance_ratio_,
+        "sensitive": list(prepared.groups.columns),
+        "groups": {label: int(count) for label, count in counts.items()},
+        "target": None if prepared.target is None else prepared.target.name,
+        "rows": len(prepared.frame),
+        "rows_read": prepared.n_rows_read,
+        "source": prepared.source,
+        "data_sha256": prepared.digest,
+        "table_columns": [d.column for d in prepared.decisions],
+        "decisions": [_decided(d) for d in prepared.decisions],
+        "notes": prepared.notes,
+        "warnings": prepared.warnings,
+        "versions": versions(),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return dict(plain(facts))
+
+
+def _decided(decision: Decision) -> dict[str, str]:
+    return {"column": decision.column, "role": decision.role, "why": decision.why}

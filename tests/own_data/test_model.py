@@ -1,0 +1,211 @@
+"""Model files: what is applied is what was fitted; what is damaged, newer or does not fit is refused."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairpca
+from fairpca import cli
+from fairpca.own_data import Rules, SavedModel, as_table, load_model, prepare, provenance
+
+N = 80
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(1)
+    town = rng.choice(["a", "b", "c", "d"], N, p=[0.5, 0.3, 0.1, 0.1])
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=N),
+            "y": np.where(rng.random(N) < 0.1, np.nan, rng.normal(5, 3, N)),
+            "z": rng.normal(size=N) + (town == "a"),
+            "seen": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 400, N), unit="D"),
+            "smoker": rng.choice(["yes", "no"], N),
+            "town": town,
+            "sex": np.where(np.arange(N) % 2, "f", "m"),
+        }
+    )
+
+
+def saved(people, estimator, **rules):
+    prepared = prepare(as_table(people), ["sex"], rules=Rules(max_levels=3, **rules))
+    transformer = prepared.transformer().set_output(transform="pandas")
+    X = transformer.fit_transform(prepared.frame)
+    estimator.fit(X, sensitive_features=prepared.groups)
+    facts = provenance(prepared, estimator, "test")
+    return SavedModel.of(transformer, estimator, prepared.decisions, facts), transformer, prepared, X
+
+
+@pytest.mark.parametrize("rules", [{}, {"scale": "none"}])
+@pytest.mark.parametrize(
+    "estimator", [fairpca.PCA(3), fairpca.MinMaxFairPCA(2), fairpca.FPCA(2), fairpca.RFPCA(2, centering="none")]
+)
+def test_applied_is_what_scikit_learn_computes(people, estimator, rules):
+    made, transformer, prepared, X = saved(people, estimator, **rules)
+    model = SavedModel.from_bytes(made.to_bytes(), "m.npz")
+    new = people.sample(frac=1, random_state=0)[["town", "seen", "z", "y", "smoker", "x"]].iloc[:30]
+    found, _ = model.prepare(as_table(new))
+    expected = transformer.transform(as_table(new).rows)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert list(model.feature_names) == list(expected.columns) == list(X.columns)
+    np.testing.assert_allclose(model.transform(found), estimator.transform(expected), atol=1e-10)
+    Z = model.transform(found)
+    np.testing.assert_allclose(model.inverse_transform(Z), estimator.inverse_transform(Z), atol=1e-10)
+
+
+def test_nothing_in_the_file_is_an_object(people):
+    made = saved(people, fairpca.PCA(2))[0]
+    with np.load(io.BytesIO(made.to_bytes()), allow_pickle=False) as archive:
+        assert {archive[name].dtype.kind for name in archive.files} == {"u", "f"}
+    assert made.provenance["groups"] == {"f": 40, "m": 40} and made.provenance["versions"]["fairpca"]
+    json.dumps(made.provenance)
+
+
+@pytest.fixture
+def files(people, tmp_path):
+    data, model = tmp_path / "people.csv", tmp_path / "m.npz"
+    people.to_csv(data, index=False)
+    command = [
+        "fit",
+        "minmax",
+        str(data),
+        "--sensitive",
+        "sex",
+        "--model",
+        str(model),
+        "--out",
+        str(tmp_path / "o.csv"),
+    ]
+    assert cli.main(command) == 0
+    return data, model
+
+
+def test_apply_repeats_fit(files, tmp_path, capsys):
+    data, model = files
+    again = tmp_path / "again.csv"
+    assert cli.main(["apply", str(model), str(data), "--out", str(again), "--with", "sex,smoker"]) == 0
+    first, second = pd.read_csv(tmp_path / "o.csv"), pd.read_csv(again)
+    assert list(second.columns) == ["sex", "smoker", *first.columns[1:]]
+    np.testing.assert_allclose(first.iloc[:, 1:], second.iloc[:, 2:], atol=1e-10)
+    assert "get the median of the training rows" in capsys.readouterr().out
+
+
+def test_inspect(files, capsys):
+    assert cli.main(["inspect", str(files[1])]) == 0
+    text = capsys.readouterr().out
+    for word in ("MinMaxFairPCA", "optimal", "proof", "f (40), m (40)", "SHA-256", "numpy", "median"):
+        assert word in text
+    assert cli.main(["inspect", str(files[1]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == N
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (lambda f: f.drop(columns=["x", "town"]), [], "no column 'x', 'town', which the model"),
+        (lambda f: f.assign(town="e"), [], "levels that the training rows did not have: 'e' .lines 2, 3"),
+        (lambda f: f.assign(smoker="maybe"), [], "'smoker' has levels"),
+        (lambda f: f.assign(x="tall"), [], "'x' held numbers .* 'tall'"),
+        (lambda f: f.assign(x=np.inf), [], "infinite in 80 rows"),
+        (lambda f: f, ["--with", "shoe"], "no column 'shoe'"),
+    ],
+)
+def test_rows_that_do_not_fit(files, people, tmp_path, capsys, change, arguments, message):
+    import re
+
+    data, model = files
+    out = tmp_path / "new.csv"
+    change(people).to_csv(data, index=False)
+    assert cli.main(["apply", str(model), str(data), "--out", str(out), *arguments]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not out.exists()
+
+
+def test_unknown_levels_may_have_no_indicator(files, people, tmp_path, capsys):
+    data, model = files
+    people.assign(town="e", smoker=None).to_csv(data, index=False)
+    out = tmp_path / "new.csv"
+    assert cli.main(["apply", str(model), str(data), "--out", str(out), "--unknown-levels", "none"]) == 0
+    assert "80 missing or unknown values" in capsys.readouterr().out
+
+
+def test_other_order_is_by_name_and_refused_where_names_are_places(files, people, tmp_path, capsys):
+    data, model = files
+    people[people.columns[::-1]].to_csv(data, index=False)
+    out = tmp_path / "new.csv"
+    assert cli.main(["apply", str(model), str(data), "--out", str(out)]) == 0
+    assert "matched by name" in capsys.readouterr().out
+    np.testing.assert_allclose(pd.read_csv(out), pd.read_csv(tmp_path / "o.csv").iloc[:, 1:], atol=1e-10)
+    twice = people.rename(columns={"y": "x"})
+    twice.to_csv(data, index=False)
+    common = ["fit", "pca", str(data), "--sensitive", "sex", "--model", str(model)]
+    assert cli.main(common) == 0
+    twice[twice.columns[::-1]].to_csv(data, index=False)
+    # Both columns are called x: by their names alone nobody can tell which is which.
+    twice.iloc[:, [2, 0, 1, 3, 4, 5, 6]].to_csv(data, index=False)
+    assert cli.main(["apply", str(model), str(data), "--out", str(out)]) == 1
+    assert "known by their place only" in capsys.readouterr().err
+
+
+def rewritten(path, change):
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    change(header, arrays)
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header, arrays: header.update(format=99), "format 99; .*Install a newer"),
+        (lambda header, arrays: header.update(format="x"), "format 'x'"),
+        (lambda header, arrays: header.pop("format"), "is no model"),
+        (lambda header, arrays: arrays["matrix"].__setitem__((0, 0), 7.0), "checksum"),
+        (lambda header, arrays: header["columns"].pop(), "checksum"),
+        (lambda header, arrays: arrays.pop("fill"), "checksum"),
+        (lambda header, arrays: header.pop("sha256"), "checksum"),
+    ],
+)
+def test_changed_models_are_refused(files, capsys, change, message):
+    import re
+
+    rewritten(files[1], change)
+    assert cli.main(["inspect", str(files[1])]) == 1
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_every_cut_and_every_flipped_byte_is_noticed(files):
+    content = files[1].read_bytes()
+    rng = np.random.default_rng(0)
+    for size in rng.integers(0, len(content), 30):
+        with pytest.raises(ValueError, match=r"no model|damaged"):
+            SavedModel.from_bytes(content[:size], "m.npz")
+    good = SavedModel.from_bytes(content, "m.npz")
+    for place in rng.integers(0, len(content), 60):
+        broken = bytearray(content)
+        broken[place] ^= 255
+        try:
+            model = SavedModel.from_bytes(bytes(broken), "m.npz")
+        except ValueError:
+            continue
+        # Bytes of the archive that carry no content (times, unused fields) may differ.
+        assert model.provenance == good.provenance
+        for name, array in good.arrays.items():
+            np.testing.assert_array_equal(model.arrays[name], array)
+
+
+def test_pickles_and_other_files_are_not_opened(tmp_path):
+    path = tmp_path / "m.npz"
+    np.savez(path, header=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="is no model"):
+        load_model(str(path))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.npy", "x")
+    with pytest.raises(ValueError, match="is no model"):
+        load_model(str(path))

@@ -1,0 +1,139 @@
+"""Every decision about a column is declared, can be overridden, and does what it says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from fairpca import PCA
+from fairpca.own_data import Rules, as_table, prepare
+
+N = 60
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "row": np.arange(N),
+            "age": rng.normal(40, 10, N).round(1),
+            "income": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
+            "member": rng.random(N) < 0.5,
+            "seen": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 400, N), unit="D"),
+            "smoker": rng.choice(["yes", "no"], N),
+            "town": rng.choice([f"town {i}" for i in range(30)], N, p=np.r_[0.3, 0.2, np.full(28, 0.5 / 28)]),
+            "note": [f"note {i}" for i in range(N)],
+            "country": "FI",
+            "empty": np.nan,
+            "sex": np.where(np.arange(N) % 2, "f", "m"),
+            "gender": np.where(np.arange(N) % 2, "woman", "man"),
+            "paid": rng.random(N) < 0.3,
+        }
+    )
+
+
+def roles(prepared):
+    return {d.column: d.role for d in prepared.decisions}
+
+
+def test_decisions_and_features(people):
+    found = prepare(as_table(people), ["sex"], "paid", Rules(max_levels=5))
+    assert roles(found) == {
+        "row": "left out", "age": "number", "income": "number", "member": "number", "seen": "number",
+        "smoker": "pair", "town": "category", "note": "left out", "country": "left out", "empty": "left out",
+        "sex": "group", "gender": "pair", "paid": "target",
+    }  # fmt: skip
+    X = found.features()
+    assert X.shape == (N, 6 + 5) and not X.isna().any().any()
+    scaled = X.iloc[:, :6]
+    np.testing.assert_allclose(scaled.mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(ddof=0), 1)
+    income = people["income"].fillna(people["income"].median())
+    np.testing.assert_allclose(X["income"], (income - income.mean()) / income.std(ddof=0))
+    days = (people["seen"] - people["seen"].mean()).dt.total_seconds()
+    np.testing.assert_allclose(X["seen"], days / np.sqrt((days**2).mean()))
+    frequent = people["town"].value_counts().index[0]
+    np.testing.assert_array_equal(X[f"town_{frequent}"], people["town"] == frequent)
+    text = "\n".join(found.summary())
+    for word in (
+        "numbers the rows",
+        "names or free text",
+        "'FI'",
+        "no value at all",
+        "missing get the median",
+        "rarer",
+    ):
+        assert word in text
+
+
+def test_overriding(people):
+    rules = Rules(scale="none", keep=("row", "note"), drop=("gender",), categories=("age",), max_levels=3)
+    found = prepare(as_table(people), ["sex"], "paid", rules)
+    assert roles(found) | {"row": "number", "note": "category", "gender": "left out", "age": "category"} == roles(found)
+    np.testing.assert_array_equal(found.features()["row"], people["row"])
+    with pytest.raises(ValueError, match=r"no value in .* rows .*--missing impute"):
+        prepare(as_table(people), ["sex"], "paid", Rules(missing="error"))
+    complete = prepare(as_table(people), ["sex"], "paid", Rules(missing="drop"))
+    assert len(complete.frame) == people["income"].notna().sum()
+    assert any("rows left out: a missing value" in note for note in complete.notes)
+
+
+def test_the_group_in_disguise_is_said(people):
+    found = prepare(as_table(people), ["sex"], "paid")
+    assert len(found.warnings) == 1 and "'gender' alone tells 100%" in found.warnings[0]
+    near = people.assign(gender=np.where(people["sex"] == "f", 1.0, 0.0) + people["age"] / 1e3)
+    assert "'gender' alone" in prepare(as_table(near), ["sex"], "paid").warnings[0]
+    assert prepare(as_table(people.drop(columns="gender")), ["sex"], "paid").warnings == ()
+
+
+def test_small_and_single_groups_are_said(people):
+    people["sex"] = "m"
+    assert "single group" in prepare(as_table(people), ["sex"]).warnings[0]
+    people.loc[:4, "sex"] = "f"
+    assert any("fewer than 20 rows: 'f' (5)" in text for text in prepare(as_table(people), ["sex"]).warnings)
+
+
+def test_groups_of_numbers_are_cut(people):
+    with pytest.raises(ValueError, match="different numbers; cut it into classes"):
+        prepare(as_table(people), ["age"])
+    found = prepare(as_table(people), ["age", "sex"], cut={"age": [30, 50]})
+    assert set(found.groups["age"]) == {"< 30", "30 to < 50", ">= 50"}
+    young = people["age"].to_numpy() < 30
+    assert set(found.groups["age"][young]) == {"< 30"} and "< 30" not in set(found.groups["age"][~young])
+    assert set(found.labels) == {f"{a} / {s}" for a, s in found.groups.to_numpy()}
+
+
+def test_it_is_a_transformer_for_pipelines(people):
+    """What is learned is learned from the training rows only, also with levels that some folds do not have."""
+    found = prepare(as_table(people), ["sex"], "paid", Rules(max_levels=40))
+    pipeline = make_pipeline(found.transformer(), PCA(n_components=3), LogisticRegression())
+    scores = cross_val_score(pipeline, found.frame, found.target.astype(int), cv=4)
+    assert scores.shape == (4,) and np.isfinite(scores).all()
+    half = clone(found.transformer()).fit(found.frame.iloc[:30])
+    income = people["income"].iloc[:30]
+    assert half.named_transformers_["numbers"]["simpleimputer"].statistics_[1] == pytest.approx(income.median())
+    assert half.transform(found.frame).shape == found.features().shape
+
+
+def test_whole_numbers_with_gaps_are_the_same_levels(people):
+    """A column of categories that misses a value is floating-point; its levels are called as without the gap."""
+    people["code"] = [1.0, 2.0, np.nan] * 20
+    found = prepare(as_table(people), ["sex"], rules=Rules(categories=("code",)))
+    (decision,) = [d for d in found.decisions if d.column == "code"]
+    assert set(decision.levels) == {"1", "2", "(missing)"}
+
+
+def test_wrong_columns(people):
+    table = as_table(people)
+    for arguments, message in (
+        ((["gender", "nothing"],), "no column 'nothing'"),
+        (([],), "No sensitive column"),
+        ((["sex"], "sex"), "both sensitive and target"),
+        ((["sex"], None, Rules(numbers=("note",))), "no column of numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            prepare(table, *arguments)
