@@ -155,9 +155,10 @@ class SavedModel:
         rows = table.rows
         absent = [d.column for d in self.columns if d.column not in rows.columns]
         if absent:
+            named = ", ".join(map(repr, absent[:10])) + (", …" if len(absent) > 10 else "")
             raise ValueError(
-                f"{table.source!r} has no column {', '.join(map(repr, absent[:10]))}{', …' if len(absent) > 10 else ''},"
-                f" which the model was fitted with; its columns are {', '.join(map(str, rows.columns[:20]))}."
+                f"{table.source!r} has no column {named}, which the model was fitted with; "
+                f"its columns are {', '.join(map(str, rows.columns[:20]))}."
                 " Give a table with the columns of the training table."
             )
         notes = self._order(table)
