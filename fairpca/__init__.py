@@ -10,8 +10,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fairpca._base import BaseFairPCA
     from fairpca._moments import GroupMoments
+    from fairpca.eraser import LinearEraser
     from fairpca.fpca import FPCA
     from fairpca.mbfpca import MBFPCA
+    from fairpca.meanfair import MeanFairPCA
     from fairpca.minmax import MinMaxFairPCA
     from fairpca.pca import PCA
     from fairpca.rfpca import RFPCA
@@ -22,6 +24,8 @@ _HOME = {
     "BaseFairPCA": "fairpca._base",
     "FPCA": "fairpca.fpca",
     "GroupMoments": "fairpca._moments",
+    "LinearEraser": "fairpca.eraser",
+    "MeanFairPCA": "fairpca.meanfair",
     "MinMaxFairPCA": "fairpca.minmax",
     "MBFPCA": "fairpca.mbfpca",
     "PCA": "fairpca.pca",
@@ -36,6 +40,8 @@ __all__ = [
     "RFPCA",
     "BaseFairPCA",
     "GroupMoments",
+    "LinearEraser",
+    "MeanFairPCA",
     "MinMaxFairPCA",
     "SolverResult",
     "__version__",

@@ -11,6 +11,7 @@ from typing import Any
 from fairpca.solvers.result import SolverResult
 
 _FAMILIES = {
+    "erasure": ("erase_linearly", "solve_mean_fair"),
     "fpca": ("solve_fpca", "solve_fpca_cvxpy"),
     "mbf": ("solve_mbf", "solve_repms"),
     "minmax": ("solve_minmax", "solve_minmax_path", "solve_minmax_sdp", "solve_minmax_weights"),

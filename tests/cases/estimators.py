@@ -1,6 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
-from fairpca import FPCA, MBFPCA, PCA, RFPCA, MinMaxFairPCA
+from fairpca import FPCA, MBFPCA, PCA, RFPCA, MeanFairPCA, MinMaxFairPCA
 
 CONFIGURED = [
     PCA(),
@@ -17,6 +17,9 @@ CONFIGURED = [
     # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.
     MinMaxFairPCA(solver="mw", variant="samadi2018_code", tol=0.5),
     MinMaxFairPCA(solver="mw", variant="vu2022_code", tol=0.5),
+    MeanFairPCA(),
+    MeanFairPCA(projection="oblique"),
+    MeanFairPCA(match="mean+covariance"),
     RFPCA(),
     RFPCA(lam=2.0, variant="vu2022_code", centering="group"),
     RFPCA(solver="subgradient", random_state=0, options={"n_starts": 3}),

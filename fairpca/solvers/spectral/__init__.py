@@ -1,6 +1,7 @@
-"""Shared bases in which the leading eigenvectors of many weighted sums of matrices are known."""
+"""Leading eigenvectors: in shared bases for many weighted sums of matrices, and in complements of directions."""
 
+from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
 from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error
 
-__all__ = ["PairBasis", "Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
+__all__ = ["PairBasis", "Pencil", "Spectrum", "avoiding_eigenpairs", "mix_to_zero", "split_ties", "sum_error"]

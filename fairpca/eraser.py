@@ -1,0 +1,228 @@
+"""The transformer LinearEraser: rows of the same shape, in which no linear function finds the group."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fairpca._moments import GroupMoments
+from fairpca._options import check_choices
+from fairpca._sensitive import (
+    Columns,
+    compared_groups,
+    compared_numbers,
+    group_shifts,
+    joint_moments,
+    positions_of,
+    regression_on_numbers,
+    without_columns,
+)
+from fairpca._validation import check_rows, check_rows_match, encode_groups
+from fairpca.solvers.erasure import erase_linearly
+
+__all__ = ["LinearEraser"]
+
+
+class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Change rows as little as possible so that no linear function of them says anything about the groups.
+
+    ``method="leace"`` solves, in closed form from second moments,
+
+    .. math:: \min_P E\|x-Px\|^2\quad\text{subject to}\quad\operatorname{Cov}(Px,z)=0
+
+    (Belrose et al. 2023, Theorem 4.3; z says which group, or is a number). In words: regress z on x, and take off what
+    the prediction says about x. No linear classifier on the result does better than a constant on the rows of `fit`.
+
+    Parameters
+    ----------
+    method : {"leace", "oracle"}, default="leace"
+        ``"oracle"`` takes off what z itself says about x, which changes rows even less but needs z in `transform`
+        too. With groups that moves each group's mean to the mean of all.
+    sensitive : {"groups", "numeric"}, default="groups"
+        Whether `sensitive_features` name groups or are numbers.
+    columns : {"combined", "each"}, default="combined"
+        Whether several sensitive columns mean their combinations, or each column by itself.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of all rows, which stays.
+    predictor_, removed_ : ndarray of shape (n_directions, n_features)
+        With "leace": ``transform`` is ``X - ((X - mean_) @ predictor_.T) @ removed_``.
+    shifts_ : ndarray of shape (n_groups, n_features)
+        With "oracle" and groups: what is taken off the rows of each group.
+    coefficients_ : ndarray of shape (n_sensitive, n_features)
+        With "oracle" and numbers: regression coefficients of the features on the sensitive columns.
+    groups_ : tuple
+        Group labels; names or positions of the columns for numbers.
+
+    Notes
+    -----
+    Only covariances vanish: a nonlinear classifier may still find the group, and new rows have what sampling makes of
+    it. Features are judged by correlations, so units do not matter, and a difference of means counts however small
+    it is, unless it is rounding.
+
+    References
+    ----------
+    N. Belrose, D. Schneider-Joseph, S. Ravfogel, R. Cotterell, E. Raff, S. Biderman: LEACE: Perfect linear concept
+    erasure in closed form. NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import LinearEraser
+    >>> X = np.array([[3.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-3.0, -1.0]])
+    >>> sex = np.array(["f", "f", "m", "m"])
+    >>> Z = LinearEraser().fit(X, sensitive_features=sex).transform(X)
+    >>> np.abs(np.round(Z[sex == "f"].mean(axis=0) - Z[sex == "m"].mean(axis=0), 12)).tolist()
+    [0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Literal["leace", "oracle"] = "leace",
+        sensitive: Literal["groups", "numeric"] = "groups",
+        columns: Columns = "combined",
+    ) -> None:
+        self.method = method
+        self.sensitive = sensitive
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+        """Find what has to be taken off.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
+            The data, or their group moments.
+        y : ignored
+            There because pipelines pass it.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
+            positions of the moments' columns that are sensitive. Without it rows are left as they are, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        check_choices(self)
+        if isinstance(X, GroupMoments):
+            return self._fit_moments(X, self._positions(X, sensitive_features))
+        if sensitive_features is None:
+            rows = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            warnings.warn(
+                "LinearEraser.fit got no sensitive_features: rows stay as they are and nothing is mitigated. Pass the "
+                "group of each row as sensitive_features=….",
+                UserWarning,
+                stacklevel=2,
+            )
+            self._forget()
+            self.mean_, self.groups_ = rows.mean(axis=0, dtype=np.float64), ()
+            self.predictor_ = self.removed_ = np.zeros((0, rows.shape[1]))
+            return self
+        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        if self.sensitive == "numeric":
+            return self._fit_moments(*joint_moments(X, sensitive_features, None, "dp"))
+        return self._fit_moments(GroupMoments.from_data(X, sensitive_features), ())
+
+    def _positions(self, moments: GroupMoments, sensitive_features: Any) -> tuple[int, ...]:
+        """Positions of sensitive columns in moments that were given, whose other columns are the features."""
+        positions: tuple[int, ...] = ()
+        if self.sensitive == "numeric":
+            positions = positions_of(moments, sensitive_features)
+        elif sensitive_features is not None:
+            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+        features = without_columns(moments, positions)
+        self.n_features_in_ = features.n_features
+        if features.feature_names is not None:
+            self.feature_names_in_ = np.asarray(features.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return positions
+
+    def _fit_moments(self, moments: GroupMoments, positions: tuple[int, ...]) -> Self:
+        self._forget()
+        numeric = self.sensitive == "numeric"
+        if not numeric and moments.n_groups < 2:
+            warnings.warn(
+                f"sensitive_features has a single group ({moments.labels[0]!r}), so there is nothing to erase. Check "
+                "the column, or the split that produced this part of the data.",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.mean_ = without_columns(moments, positions).mean
+        names = moments.feature_names
+        named: tuple[Any, ...] = tuple(j if names is None else names[j] for j in positions)
+        self.groups_ = named if numeric else moments.labels
+        if self.method == "leace":
+            compared = (
+                compared_numbers(moments, positions, "dp") if numeric else compared_groups(moments, self.columns, "dp")
+            )
+            erasure = erase_linearly(compared.cross)
+            self.predictor_, self.removed_ = erasure.predictor.T.copy(), erasure.removed.T.copy()
+        elif numeric:
+            self.coefficients_ = regression_on_numbers(moments, positions)
+            self._sensitive_mean = moments.mean[list(positions)]
+        else:
+            self.shifts_ = group_shifts(moments, self.columns)
+        return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit with another method left."""
+        for name in ("predictor_", "removed_", "shifts_", "coefficients_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def transform(self, X: Any, sensitive_features: Any = None) -> np.ndarray:
+        """Take off what was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, from `fit` or new.
+        sensitive_features : array-like, optional
+            Needed by ``method="oracle"``, else not used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "mean_")
+        rows = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        if hasattr(self, "predictor_"):
+            return rows - ((rows - self.mean_) @ self.predictor_.T) @ self.removed_
+        if sensitive_features is None:
+            raise ValueError(
+                'LinearEraser(method="oracle") takes off what the sensitive features say, so transform needs '
+                'sensitive_features too; method="leace" does without.'
+            )
+        if self.sensitive == "numeric":
+            numbers = np.asarray(sensitive_features, dtype=np.float64)
+            numbers = check_rows(numbers[:, None] if numbers.ndim == 1 else numbers, "sensitive_features")
+            check_rows_match("sensitive_features", len(numbers), len(rows))
+            if numbers.shape[1] != len(self.coefficients_):
+                raise ValueError(
+                    f"sensitive_features has {numbers.shape[1]} columns; fit had {len(self.coefficients_)}. Give the "
+                    "same columns in the same order."
+                )
+            return rows - (numbers - self._sensitive_mean) @ self.coefficients_
+        groups = encode_groups(sensitive_features, len(rows))
+        unknown = [label for label in groups.labels if label not in self.groups_]
+        if unknown:
+            raise ValueError(
+                f"group(s) {', '.join(map(repr, unknown[:6]))} were not seen in fit, which had "
+                f"{', '.join(map(repr, self.groups_[:6]))}; drop these rows, or fit with rows of all groups."
+            )
+        at = np.array([self.groups_.index(label) for label in groups.labels])
+        return rows - self.shifts_[at[groups.codes]]
+
+    @property
+    def projection_(self) -> np.ndarray:
+        """The matrix P of "leace", shape (n_features, n_features)."""
+        check_is_fitted(self, "predictor_")
+        return np.eye(self.n_features_in_) - self.removed_.T @ self.predictor_

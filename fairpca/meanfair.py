@@ -1,0 +1,300 @@
+"""The estimator MeanFairPCA: codes in which no linear function tells the groups apart."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fairpca._base import BaseFairPCA
+from fairpca._moments import GroupMoments
+from fairpca._sensitive import (
+    Columns,
+    Compared,
+    Fairness,
+    compared_groups,
+    compared_numbers,
+    distinct_groups,
+    joint_moments,
+    positions_of,
+    with_outcome,
+    without_columns,
+)
+from fairpca._validation import check_components, check_number
+from fairpca.solvers import SolverResult
+from fairpca.solvers.erasure import Projection, solve_mean_fair
+
+__all__ = ["MeanFairPCA"]
+
+_CONSTANT = 1e-9  # standard deviation of a coordinate over the means that are taken off it
+
+
+class MeanFairPCA(BaseFairPCA):
+    r"""PCA whose codes have the same mean in all groups, so that no linear function of them tells groups apart.
+
+    With C the covariances of the features with the sensitive variables (membership of each group, or numbers), it
+    minimises the reconstruction error
+
+    .. math:: E\|x-BAx\|^2\quad\text{subject to}\quad A\,C=0
+
+    over matrices A (d × p, the code) and B (p × d), exactly and in closed form, from second moments.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension d of the code; at most n_features less the number of excluded directions (number of groups minus
+        one).
+    projection : {"orthogonal", "oblique"}, default="orthogonal"
+        ``"orthogonal"``: A' = B with orthonormal columns, which is fair PCA of Kleindessner et al. (2023), and
+        ``FPCA(constraints="mean")`` for two groups. ``"oblique"``: the best A and B of all. That is PCA of rows after
+        linear erasure (:class:`~fairpca.LinearEraser`), and reconstructs at least as well.
+    match : {"mean", "mean+covariance"}, default="mean"
+        With ``"mean+covariance"`` (orthogonal only) PCA takes its components from the `n_candidates` directions in
+        which the groups' covariances differ least.
+    fairness : {"dp", "eop"}, default="dp"
+        ``"dp"`` (demographic parity) compares all rows, ``"eop"`` (equal opportunity) those whose outcome `y` is the
+        larger of its two values. Means, variances and errors are those of all rows in both.
+    sensitive : {"groups", "numeric"}, default="groups"
+        Whether `sensitive_features` name groups, or are numbers (ages, scores, shares) with which the code must be
+        uncorrelated. Numbers and groups together: give dummy columns of the groups as numbers.
+    columns : {"combined", "each"}, default="combined"
+        What several sensitive columns mean: groups are their combinations, or each column divides the rows by itself
+        (fewer directions are excluded, and combinations may differ).
+    n_candidates : int or float, default=0.5
+        With ``match="mean+covariance"``: how many directions, or which share of those that match the means. Fewer
+        match the covariances better and explain less.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        A, by decreasing variance of the code, largest entry of each row positive. Orthonormal rows unless oblique.
+    decoder_ : ndarray of shape (n_components, n_features)
+        B', orthonormal rows; the same as ``components_`` unless oblique.
+    mean_ : ndarray of shape (n_features,)
+        Mean of all rows.
+    groups_ : tuple
+        Group labels; names or positions of the columns for numbers.
+    excluded_ : ndarray of shape (n_excluded, n_features)
+        Orthonormal rows that span C: what the code does not see.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        Sample variance of each coordinate of the code, and its share of the total. Coordinates of the oblique code are
+        uncorrelated and their variances are those of the reconstruction.
+    result_ : SolverResult
+        `objective` is the mean squared error of reconstruction, `bound` its proven lower bound.
+
+    Notes
+    -----
+    The covariance with the groups is zero on the rows of `fit`; on others it is what sampling makes of it. A nonlinear
+    classifier may still find the group. ``path`` and :class:`~fairpca.GroupMoments` work as in every estimator; for
+    "eop" the moments' last sensitive column is the outcome, for "numeric" say which columns of the moments are
+    sensitive: ``fit(moments, sensitive_features=["age"])``.
+
+    References
+    ----------
+    M. Kleindessner, M. Donini, C. Russell, M. B. Zafar: Efficient fair PCA for fair representation learning. AISTATS
+    2023. N. Belrose et al.: LEACE: Perfect linear concept erasure in closed form. NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import MeanFairPCA
+    >>> X = np.array([[3.0, 1.0, 0.0], [1.0, -1.0, 0.5], [-1.0, 1.0, 0.5], [-3.0, -1.0, 0.0]])
+    >>> sex = ["f", "f", "m", "m"]
+    >>> code = MeanFairPCA(n_components=1).fit(X, sensitive_features=sex).transform(X)
+    >>> np.abs(np.round(code.ravel(), 12)).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    _sensitive_positions: tuple[int, ...] = ()  # columns of the moments that are no features
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        projection: Projection = "orthogonal",
+        match: Literal["mean", "mean+covariance"] = "mean",
+        fairness: Fairness = "dp",
+        sensitive: Literal["groups", "numeric"] = "groups",
+        columns: Columns = "combined",
+        n_candidates: int | float = 0.5,
+    ) -> None:
+        self.n_components = n_components
+        self.projection = projection
+        self.match = match
+        self.fairness = fairness
+        self.sensitive = sensitive
+        self.columns = columns
+        self.n_candidates = n_candidates
+
+    def _check_parameters(self) -> None:
+        check_number("n_candidates", self.n_candidates, low=0.0, low_open=True)
+        if self.match == "mean+covariance":
+            if self.projection == "oblique":
+                raise ValueError(
+                    'match="mean+covariance" keeps directions of the data as they are, so it goes with '
+                    'projection="orthogonal" only; choose one of the two.'
+                )
+            if self.sensitive == "numeric":
+                raise ValueError(
+                    'match="mean+covariance" compares the covariances of groups, and sensitive="numeric" has none; '
+                    'use match="mean", or cut the numbers into groups.'
+                )
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+        """Find the code.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
+            The data, or their group moments.
+        y : array-like of shape (n_samples,), optional
+            Outcome with two values, the larger is the positive one; needed by ``fairness="eop"``, else ignored.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
+            positions of the moments' columns that are sensitive. Without it the result is ordinary PCA, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        self._check_all_parameters()
+        self._sensitive_positions = ()
+        if isinstance(X, GroupMoments) or sensitive_features is None:
+            return super().fit(X, y, sensitive_features=sensitive_features)
+        if self.sensitive == "groups":
+            return super().fit(X, y, sensitive_features=self._groups(X, y, sensitive_features))
+        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        moments, self._sensitive_positions = joint_moments(X, sensitive_features, y, self.fairness)
+        return self._fit_moments(moments)
+
+    def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:
+        """Fit a grid of parameters from moments that are taken once.
+
+        Parameters
+        ----------
+        X, y, sensitive_features : array-like
+            As in :meth:`fit`.
+        **grid : iterable
+            Values of parameters, for instance ``n_components=range(1, 21)``; not of `sensitive` and `fairness`, which
+            decide what moments are taken.
+
+        Returns
+        -------
+        list of MeanFairPCA
+            Fitted copies of this estimator, one for each combination; the last name changes fastest.
+        """
+        self._check_all_parameters()
+        fixed = [name for name in ("sensitive", "fairness") if name in grid]
+        if fixed:
+            raise ValueError(f"{' and '.join(fixed)} cannot vary within one path; make one path for each value.")
+        if sensitive_features is None or (isinstance(X, GroupMoments) and self.sensitive == "groups"):
+            return super().path(X, y, sensitive_features=sensitive_features, **grid)
+        if self.sensitive == "groups":
+            return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
+        moments, positions = X, sensitive_features
+        if not isinstance(X, GroupMoments):
+            moments, positions = joint_moments(X, sensitive_features, y, self.fairness)
+        models = [
+            clone(self).set_params(**dict(zip(grid, values, strict=True)))
+            for values in product(*map(list, grid.values()))
+        ]
+        return [model.fit(moments, sensitive_features=positions) for model in models]
+
+    def _groups(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+        if self.fairness == "dp":
+            return sensitive_features
+        return with_outcome(sensitive_features, y, len(X))
+
+    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
+        if self.sensitive == "groups":
+            return super()._accept_moments(moments, sensitive_features)
+        self._sensitive_positions = positions_of(moments, sensitive_features)
+        super()._accept_moments(self._features(moments), None)
+        return moments
+
+    def _features(self, moments: GroupMoments) -> GroupMoments:
+        """Moments of the features alone."""
+        return without_columns(moments, self._sensitive_positions)
+
+    def _has_one_group(self, moments: GroupMoments) -> bool:
+        if self._sensitive_positions:
+            return False
+        if self.fairness == "eop" and all(isinstance(label, tuple) for label in moments.labels):
+            return len({label[:-1] for label in moments.labels}) < 2
+        return moments.n_groups < 2
+
+    def _fit_moments(self, moments: GroupMoments) -> Self:
+        # Numbers make one group of all rows, and outcomes make two of one: the base class counts neither as this one.
+        if self._has_one_group(moments):
+            self._warn_single_group(moments.labels)
+            return self._fit_ordinary(moments)
+        self._warn_tiny_groups(moments.labels, moments.counts)
+        return self._store(self._solve_moments(moments, self._check_dimension(moments)), moments)
+
+    def _check_dimension(self, moments: GroupMoments) -> int:
+        return check_components(self.n_components, self._features(moments).n_features)
+
+    def _compared(self, moments: GroupMoments) -> Compared:
+        if self.sensitive == "numeric":
+            return compared_numbers(moments, self._sensitive_positions, self.fairness)
+        return compared_groups(moments, self.columns, self.fairness)
+
+    def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
+        compared = self._compared(moments)
+        matched = None
+        if self.match == "mean+covariance":
+            matched = [(part.covariances(), part.weights) for part in compared.partitions]
+        return solve_mean_fair(
+            compared.cross, n_components, projection=self.projection, matched=matched, n_candidates=self.n_candidates
+        )
+
+    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+        features = self._features(moments)
+        super()._store(result, features, covariance if features is moments else None)
+        decoder = result.extra.get("decoder")
+        if decoder is None or result.basis == "orthonormal":
+            self.decoder_ = self.components_
+        else:  # components_ may have other signs, and another order in a tie; A B = I says which
+            self.decoder_ = np.ascontiguousarray(np.rint(self.components_ @ decoder) @ decoder.T)
+        self.excluded_ = result.extra.get("excluded", np.zeros((self.n_features_in_, 0))).T
+        self.groups_ = self._group_names(moments)
+        self._warn_constant_components(features)
+        return self
+
+    def _warn_constant_components(self, features: GroupMoments) -> None:
+        """A coordinate that is constant but for rounding may show the group once somebody scales it."""
+        squares = self.components_**2
+        of_means = _CONSTANT**2 * squares @ features.mean**2
+        of_moments = 16 * np.finfo(np.float64).eps * squares @ np.diagonal(features.covariance())
+        constant = np.flatnonzero(self.explained_variance_ <= np.maximum(of_means, of_moments))
+        if constant.size and len(self.excluded_):
+            warnings.warn(
+                f"component(s) {constant.tolist()} have no variance beyond rounding, and rounding may depend on the "
+                "group: scaled to unit variance they can give it away. Without what is excluded the data vary in "
+                f"{constant[0]} direction(s) only; choose n_components={constant[0]} or less.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _group_names(self, moments: GroupMoments) -> tuple[Any, ...]:
+        if self._sensitive_positions:
+            names = moments.feature_names
+            return tuple(j if names is None else names[j] for j in self._sensitive_positions)
+        if self.fairness == "eop" and moments.labels != (None,):
+            return distinct_groups(moments.labels)
+        return moments.labels
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Map codes back: ``X @ decoder_ + mean_``, shape (n_samples, n_features)."""
+        check_is_fitted(self, "components_")
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has shape {X.shape}; inverse_transform takes what transform returns, with "
+                f"{len(self.components_)} columns."
+            )
+        return X @ self.decoder_ + self.mean_

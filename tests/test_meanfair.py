@@ -1,0 +1,334 @@
+"""MeanFairPCA and LinearEraser as users meet them: guarantees on every data set, kinds of sensitive features, traps."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairpca import GroupMoments, LinearEraser, MeanFairPCA
+from fairpca.datasets import DataError, facts, load, names
+from fairpca.linalg import subspace_distance
+
+MORE = [
+    MeanFairPCA(fairness="eop"),
+    MeanFairPCA(sensitive="numeric", columns="each", projection="oblique"),
+    LinearEraser(),
+    LinearEraser(method="oracle"),
+    LinearEraser(sensitive="numeric"),
+]
+_checks = parametrize_with_checks(MORE)
+_checks = pytest.mark.parametrize("estimator, check", list(_checks.args[1]), ids=_checks.kwargs["ids"])
+
+
+@_checks
+@pytest.mark.filterwarnings("ignore:.*no sensitive_features:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def table():
+    """Rows with two sensitive columns that interact, an age, and an outcome."""
+    rng = np.random.default_rng(8)
+    n = 400
+    sex, old = rng.integers(2, size=n), (rng.random(n) < 0.3).astype(int)
+    X = rng.standard_normal((n, 7)) @ rng.standard_normal((7, 7))
+    X += np.outer(sex, rng.standard_normal(7)) + np.outer(old, rng.standard_normal(7))
+    X += 2 * np.outer(sex * old, rng.standard_normal(7))
+    age = 40 + 20 * old + X[:, 0] + rng.standard_normal(n)
+    y = (X[:, 1] + rng.standard_normal(n) > 0).astype(int)
+    columns = pd.DataFrame({"sex": np.where(sex, "f", "m"), "old": old})
+    return pd.DataFrame(X, columns=list("abcdefg")), columns, age, y
+
+
+def correlations(Z, z):
+    """Largest correlation of a coordinate of Z with a column of z."""
+    z = np.asarray(z, dtype=float).reshape(len(Z), -1)
+    Z, z = np.asarray(Z) - np.mean(Z, axis=0), z - z.mean(axis=0)
+    return float(np.abs(Z.T @ z / np.outer(np.linalg.norm(Z, axis=0), np.linalg.norm(z, axis=0))).max())
+
+
+def probes(Z, group):
+    """R² of least squares, accuracy of logistic regression over that of a constant."""
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    member = (np.asarray(group)[:, None] == np.unique(group)).astype(float)
+    fitted = np.linalg.lstsq(np.column_stack((Z, np.ones(len(Z)))), member, rcond=None)[0]
+    rest = member - np.column_stack((Z, np.ones(len(Z)))) @ fitted
+    r2 = 1 - np.sum(rest**2) / np.sum((member - member.mean(axis=0)) ** 2)
+    machine = LogisticRegression(C=1e6, max_iter=500).fit(Z, group)
+    return r2, machine.score(Z, group) - member.mean(axis=0).max(), np.abs(machine.coef_).max()
+
+
+@pytest.mark.parametrize("projection", ["orthogonal", "oblique"])
+@pytest.mark.parametrize("name", [name for name in names() if name != "lfw"])
+def test_linear_probes_are_at_chance_on_every_data_set(name, projection):
+    """Raw columns as published, whatever their units; the larger faces have the same groups as the smaller ones."""
+    try:
+        data = load(name)
+    except DataError as missing:
+        pytest.skip(str(missing))
+    X, group = np.asarray(data.X, dtype=float), np.asarray(data.sensitive_features)
+    moments = GroupMoments.from_data(X, group)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = MeanFairPCA(min(10, X.shape[1] - len(moments.labels) + 1), projection=projection).fit(moments)
+    if told:  # not so many directions vary at all
+        (warning,) = told
+        least = int(str(warning.message).rsplit("=", 1)[1].split()[0])
+        model = MeanFairPCA(least, projection=projection).fit(moments)
+    Z = model.transform(X)
+    member = np.asarray(group)[:, None] == np.array(moments.labels)
+    cross = (X - X.mean(axis=0)).T @ (member - member.mean(axis=0)) / len(X)
+    sizes = np.linalg.norm(model.components_, axis=1)[:, None] * np.linalg.norm(cross, axis=0)
+    assert np.abs(model.components_ @ cross / sizes).max() <= 1e-12
+    assert correlations(Z, member) < 1e-8
+    r2, above_chance, slope = probes(Z, group)
+    assert r2 < 1e-12 and above_chance <= 0 and slope < 1e-3
+    assert model.result_.status == "optimal" and model.result_.certificate == "proof"
+
+
+def test_oblique_is_never_worse_on_any_data_set_and_regains_part_of_the_price():
+    for name in ("compas", "german", "adult", "credit", "letter", "wine_quality"):
+        data = load(name)
+        X = np.asarray(data.X, dtype=float)
+        X = X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        moments = GroupMoments.from_data(X, data.sensitive_features)
+        for d in (2, 5):
+            orthogonal, oblique = (
+                MeanFairPCA(d, projection=p).fit(moments).result_.objective for p in ("orthogonal", "oblique")
+            )
+            plain = np.trace(moments.covariance()) - np.linalg.eigvalsh(moments.covariance())[-d:].sum()
+            assert plain - 1e-9 <= oblique <= orthogonal + 1e-9
+            assert oblique < orthogonal - 1e-6 * plain
+
+
+def test_columns_each_by_itself_or_combined(table):
+    X, columns, _, _ = table
+    combined = MeanFairPCA(2).fit(X, sensitive_features=columns)
+    each = MeanFairPCA(2, columns="each").fit(X, sensitive_features=columns)
+    assert combined.groups_ == each.groups_ and len(each.groups_) == 4
+    assert combined.excluded_.shape == (3, 7) and each.excluded_.shape == (2, 7)
+    dummies = pd.get_dummies(columns, columns=["sex", "old"]).to_numpy(float)
+    pairs = pd.get_dummies(columns["sex"] + columns["old"].astype(str)).to_numpy(float)
+    for model, zero in ((combined, dummies), (combined, pairs), (each, dummies)):
+        assert correlations(model.transform(X), zero) < 1e-12
+    assert correlations(each.transform(X), pairs) > 1e-3
+    assert each.result_.objective < combined.result_.objective
+    by_numbers = MeanFairPCA(2, sensitive="numeric").fit(X, sensitive_features=dummies)
+    assert subspace_distance(by_numbers.components_.T, each.components_.T) < 1e-9
+    swapped = columns[["old", "sex"]]
+    again = MeanFairPCA(2, columns="each").fit(X, sensitive_features=swapped)
+    assert subspace_distance(again.components_.T, each.components_.T) < 1e-9
+    both = {"match": "mean+covariance", "n_candidates": 3}
+    narrow = MeanFairPCA(2, columns="each", **both).fit(X, sensitive_features=columns)
+    assert correlations(narrow.transform(X), dummies) < 1e-12
+
+
+@pytest.mark.parametrize("projection", ["orthogonal", "oblique"])
+def test_numbers_are_uncorrelated_with_the_code(table, projection):
+    X, _, age, _ = table
+    numbers = np.column_stack((age, np.abs(age - 50)))
+    for given in (age, numbers, pd.Series(age, name="age")):
+        model = MeanFairPCA(3, projection=projection, sensitive="numeric").fit(X, sensitive_features=given)
+        assert correlations(model.transform(X), given) < 1e-12
+        assert model.excluded_.shape == (np.ndim(given), 7)
+    moments = GroupMoments.from_data(X.assign(age=age), np.zeros(len(X)))
+    by_moments = MeanFairPCA(3, projection=projection, sensitive="numeric").fit(moments, sensitive_features=["age"])
+    np.testing.assert_allclose(by_moments.transform(X), model.transform(X), atol=1e-9)
+    assert by_moments.groups_ == model.groups_ == ("age",)
+    assert list(by_moments.feature_names_in_) == list(X.columns)
+    wrong = ((None, "which of their columns"), (["sex"], "names 'sex'"), ([*X.columns, "age"], "some that are not"))
+    for bad, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            MeanFairPCA(sensitive="numeric").fit(moments, sensitive_features=bad)
+    with pytest.raises(ValueError, match="needs numbers"):
+        MeanFairPCA(sensitive="numeric").fit(X, sensitive_features=["f"] * len(X))
+    with pytest.warns(UserWarning, match="same in all rows"):
+        MeanFairPCA(sensitive="numeric").fit(X, sensitive_features=np.full(len(X), 0.1))
+
+
+@pytest.mark.parametrize("projection", ["orthogonal", "oblique"])
+def test_equal_opportunity_matches_the_positives_and_standardises_nothing(table, projection):
+    X, columns, age, y = table
+    sex, positive = columns["sex"], y == 1
+    model = MeanFairPCA(2, fairness="eop", projection=projection).fit(X, y, sensitive_features=sex)
+    Z, member = model.transform(X), (sex == "f").to_numpy()
+    assert correlations(Z[positive], member[positive]) < 1e-12
+    assert correlations(Z, member) > 1e-3
+    assert model.groups_ == ("f", "m")
+    assert model.result_.objective == pytest.approx(np.sum((X - model.inverse_transform(Z)) ** 2, axis=1).mean())
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0))
+    # From moments, with the outcome as the last column; and for numbers.
+    moments = GroupMoments.from_data(X, pd.DataFrame({"sex": sex, "y": y}))
+    again = MeanFairPCA(2, fairness="eop", projection=projection).fit(moments)
+    np.testing.assert_allclose(again.transform(X), Z, atol=1e-9)
+    numbers = MeanFairPCA(2, fairness="eop", sensitive="numeric", projection=projection)
+    Z = numbers.fit(X, y, sensitive_features=age).transform(X)
+    assert correlations(Z[positive], age[positive]) < 1e-12 < correlations(Z, age)
+    with pytest.raises(ValueError, match="pass the outcome as y"):
+        MeanFairPCA(fairness="eop").fit(X, sensitive_features=sex)
+    with pytest.raises(ValueError, match="two values; y has 3"):
+        MeanFairPCA(fairness="eop").fit(X, np.arange(len(X)) % 3, sensitive_features=sex)
+    with pytest.raises(ValueError, match="last column"):
+        MeanFairPCA(fairness="eop").fit(GroupMoments.from_data(X, sex))
+    with pytest.warns(UserWarning, match="'m' have no row with outcome 1"):
+        MeanFairPCA(fairness="eop").fit(X, y * member, sensitive_features=sex)
+
+
+def test_path_is_fit(table):
+    X, columns, age, y = table
+    cases = (
+        (MeanFairPCA(columns="each"), columns, {"projection": ["orthogonal", "oblique"], "n_components": [1, 3]}),
+        (MeanFairPCA(sensitive="numeric"), age, {"n_components": [1, 2]}),
+        (MeanFairPCA(fairness="eop"), columns["sex"], {"n_components": [1, 2]}),
+    )
+    for estimator, sensitive, grid in cases:
+        for model in estimator.path(X, y, sensitive_features=sensitive, **grid):
+            alone = clone(model).fit(X, y, sensitive_features=sensitive)
+            np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-9)
+            assert model.groups_ == alone.groups_
+    with pytest.raises(ValueError, match="fairness cannot vary"):
+        MeanFairPCA().path(X, sensitive_features=columns, fairness=["dp", "eop"])
+
+
+def test_parameters_that_contradict_each_other_are_refused(table):
+    X, columns, _, _ = table
+    with pytest.raises(ValueError, match="goes with"):
+        MeanFairPCA(projection="oblique", match="mean+covariance").fit(X, sensitive_features=columns)
+    with pytest.raises(ValueError, match="compares the covariances of groups"):
+        MeanFairPCA(sensitive="numeric", match="mean+covariance").fit(X, sensitive_features=columns)
+    with pytest.raises(ValueError, match="choose one of 'orthogonal', 'oblique'"):
+        MeanFairPCA(projection="skew").fit(X, sensitive_features=columns)
+    with pytest.raises(ValueError, match="leave sensitive_features out"):
+        LinearEraser().fit(GroupMoments.from_data(X, columns), sensitive_features=columns)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Erasure as a transformer
+
+
+def test_oracle_moves_each_group_to_the_mean_and_changes_less(table):
+    X, columns, age, _ = table
+    sex = columns["sex"]
+    leace = LinearEraser().fit(X, sensitive_features=sex)
+    oracle = LinearEraser(method="oracle").fit(X, sensitive_features=sex)
+    erased = oracle.transform(X, sensitive_features=sex)
+    for group in ("f", "m"):
+        np.testing.assert_allclose(erased[sex == group].mean(axis=0), X.mean(axis=0), atol=1e-12)
+    changes = [np.sum((X.to_numpy() - Z) ** 2) for Z in (erased, leace.transform(X))]
+    assert changes[0] < changes[1]
+    with pytest.raises(ValueError, match="needs sensitive_features too"):
+        oracle.transform(X)
+    with pytest.raises(ValueError, match="'x' were not seen in fit"):
+        oracle.transform(X, sensitive_features=["x"] * len(X))
+    numeric = LinearEraser(method="oracle", sensitive="numeric").fit(X, sensitive_features=age)
+    assert correlations(numeric.transform(X, sensitive_features=age), age) < 1e-12
+    slope = np.cov(np.column_stack((age, X)).T, ddof=0)
+    np.testing.assert_allclose(numeric.coefficients_[0], slope[0, 1:] / slope[0, 0])
+    with pytest.raises(ValueError, match="2 columns; fit had 1"):
+        numeric.transform(X, sensitive_features=np.column_stack((age, age)))
+    # Several columns: the regression on all dummies at once, by least squares on the rows.
+    each = LinearEraser(method="oracle", columns="each").fit(X, sensitive_features=columns)
+    dummies = pd.get_dummies(columns, columns=["sex", "old"]).to_numpy(float)
+    centred = dummies - dummies.mean(axis=0)
+    fitted = np.linalg.lstsq(centred, X.to_numpy() - X.to_numpy().mean(axis=0), rcond=None)[0]
+    np.testing.assert_allclose(each.transform(X, sensitive_features=columns), X - centred @ fitted, atol=1e-10)
+
+
+def test_eraser_from_moments_in_a_pipeline_and_pickled(table):
+    X, columns, age, y = table
+    model = LinearEraser(columns="each").fit(X, sensitive_features=columns)
+    again = LinearEraser(columns="each").fit(GroupMoments.from_data(X, columns))
+    np.testing.assert_allclose(model.transform(X), again.transform(X))
+    rows = X.to_numpy()
+    by_matrix = (rows - rows.mean(axis=0)) @ model.projection_.T + rows.mean(axis=0)
+    np.testing.assert_allclose(model.transform(X), by_matrix, atol=1e-12)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    moments = GroupMoments.from_data(X.assign(age=age), np.zeros(len(X)))
+    numeric = LinearEraser(sensitive="numeric").fit(moments, sensitive_features=["age"])
+    assert correlations(numeric.transform(X), age) < 1e-12
+    pipe = make_pipeline(StandardScaler(), LinearEraser(), LogisticRegression())
+    pipe.fit(X, columns["sex"], lineareraser__sensitive_features=columns["sex"])
+    assert pipe.score(X, columns["sex"]) == pytest.approx(columns["sex"].value_counts(normalize=True).max())
+    framed = LinearEraser().set_output(transform="pandas").fit(X, sensitive_features=columns).transform(X)
+    assert list(framed.columns) == list(X.columns)
+    with pytest.warns(UserWarning, match="single group"):
+        same = LinearEraser().fit(X, sensitive_features=[0] * len(X)).transform(X)
+    np.testing.assert_array_equal(same, X)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What goes wrong elsewhere
+
+
+def test_a_tiny_but_certain_difference_of_means_is_erased():
+    """A million rows, a gap of five standard errors: far below an absolute tolerance of 0.01 on correlations."""
+    rng = np.random.default_rng(0)
+    n = 10**6
+    group = rng.integers(2, size=n)
+    X = rng.standard_normal((n, 3))
+    X[:, 0] += (5 * 2 / np.sqrt(n)) * group
+    moments = GroupMoments.from_data(X, group)
+    gap = np.abs(np.diff(moments.means, axis=0)).max()
+    assert 3 < gap / (2 / np.sqrt(n)) < 7
+    for model in (LinearEraser(), MeanFairPCA(2), MeanFairPCA(2, projection="oblique")):
+        Z = model.fit(moments).transform(X)
+        assert np.abs(Z[group == 1].mean(axis=0) - Z[group == 0].mean(axis=0)).max() < 1e-12 * gap * n**0.5
+
+
+def test_integer_labels_are_groups_and_not_one_number():
+    """Three groups whose means do not lie on a line: one numeric column of 0, 1, 2 leaves them apart."""
+    rng = np.random.default_rng(1)
+    group = rng.integers(3, size=3000)
+    X = rng.standard_normal((3000, 4)) + 2 * np.eye(4)[group]
+    share = np.bincount(group).max() / 3000
+    for erased in (
+        LinearEraser().fit(X, sensitive_features=group).transform(X),
+        MeanFairPCA(2).fit(X, sensitive_features=group).transform(X),
+    ):
+        assert LogisticRegression(C=1e6).fit(erased, group).score(erased, group) <= share
+    one_number = LinearEraser(sensitive="numeric").fit(X, sensitive_features=group).transform(X)
+    assert LogisticRegression(C=1e6).fit(one_number, group).score(one_number, group) > share + 0.1
+
+
+def test_a_singular_covariance_needs_no_ridge_and_the_code_has_d_columns():
+    """Duplicated and constant columns, more columns than rows: the group stays hidden, nothing is appended."""
+    rng = np.random.default_rng(2)
+    n = 40
+    group = np.arange(n) % 2
+    base = rng.standard_normal((n, 12)) + np.outer(group, np.linspace(0, 2, 12))
+    X = np.column_stack((base, base[:, :5], np.full(n, 1e6), 1e-6 * base @ rng.standard_normal((12, 40))))
+    for projection in ("orthogonal", "oblique"):
+        model = MeanFairPCA(3, projection=projection).fit(X, sensitive_features=group)
+        Z = model.transform(X)
+        assert Z.shape == (n, 3)
+        assert correlations(Z, group) < 1e-9
+        assert model.result_.status == "optimal"
+    erased = LinearEraser().fit(X, sensitive_features=group).transform(X)
+    gap = np.abs(erased[group == 1].mean(axis=0) - erased[group == 0].mean(axis=0))
+    assert np.all(gap <= 1e-9 * np.maximum(np.abs(X).max(axis=0), 1e-6))
+
+
+def test_equal_opportunity_does_not_depend_on_how_negatives_are_scaled(table):
+    """Only positives decide what is excluded, but centring and variance are those of all rows."""
+    X, columns, _, y = table
+    X, sex = X.to_numpy(), columns["sex"]
+    model = MeanFairPCA(2, fairness="eop").fit(X, y, sensitive_features=sex)
+    other = X.copy()
+    other[y == 0] *= 3
+    stretched = MeanFairPCA(2, fairness="eop").fit(other, y, sensitive_features=sex)
+    assert subspace_distance(model.excluded_.T, stretched.excluded_.T) < 1e-12
+    np.testing.assert_allclose(stretched.mean_, other.mean(axis=0))
+    assert subspace_distance(model.components_.T, stretched.components_.T) > 1e-3
+
+
+def test_every_data_set_was_looked_at():
+    assert {name for name in names() if facts(name)} >= {"compas", "german", "adult", "credit", "lfw", "lfw_24x24"}
