@@ -100,6 +100,22 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     return Erasure(predictor, removed, rank)
 
 
+def varying_complement(moments: CrossMoments) -> np.ndarray:
+    """Orthonormal basis of the directions orthogonal to C in which the data vary; elsewhere nothing differs."""
+    S, Q, deviations = moments.covariance, moments.basis, moments.deviations
+    if deviations.all() and _cholesky(S / np.multiply.outer(deviations, deviations)) is not None:
+        return np.linalg.qr(Q, mode="complete")[0][:, Q.shape[1] :] if Q.shape[1] else np.eye(len(S))
+    inverse = np.divide(1.0, deviations, out=np.zeros(len(S)), where=deviations > 0)
+    _, R, order = qr(inverse[:, None] * S * inverse, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    tolerance = max(_RANK, moments.noise, 4.0 * len(S) * np.finfo(np.float64).eps)
+    rank = int(np.sum(sizes > tolerance * sizes[0])) if sizes[0] > 0 else 0
+    range_ = S[:, order[:rank]] * inverse[order[:rank]]
+    range_ = range_ / np.abs(range_).max(axis=0)
+    rest = range_ - Q @ (Q.T @ range_)
+    return qr(rest, mode="economic", pivoting=True)[0][:, : rank - Q.shape[1]]
+
+
 def _cholesky(correlation: np.ndarray) -> np.ndarray | None:
     """Lower factor of a correlation matrix, or None where an eigen-decomposition is needed."""
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
-from fairpca.solvers.erasure.erase import erase_linearly
+from fairpca.solvers.erasure.erase import erase_linearly, varying_complement
 from fairpca.solvers.erasure.means import CrossMoments
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral import avoiding_eigenpairs
@@ -53,9 +53,9 @@ def solve_mean_fair(
     matched : sequence of (ndarray of shape (n_groups, p, p), ndarray of shape (n_groups,)), optional
         Covariances of groups, and the shares of these; several pairs for several partitions of the rows. With them
         (orthogonal only) the code's covariances are brought close to each other too: PCA takes only the `n_candidates`
-        directions in the complement of C that differ least, that is, the smallest eigenvalues of
-        :math:`\sum_g w_gT_g^2`, where :math:`T_g` is the compression of :math:`\Sigma_g-\sum_hw_h\Sigma_h`. For two
-        groups these are the eigenvalues of :math:`\Sigma_1-\Sigma_0` of smallest magnitude.
+        directions in which the data vary, in the complement of C, that differ least, that is, the smallest eigenvalues
+        of :math:`\sum_g w_gT_g^2`, where :math:`T_g` is the compression of :math:`\Sigma_g-\sum_hw_h\Sigma_h`. For
+        two groups these are the eigenvalues of :math:`\Sigma_1-\Sigma_0` of smallest magnitude.
     n_candidates : int or float, default=0.5
         How many such directions (an integer), or which share of them (a number up to 1.0); at least d are taken.
 
@@ -104,8 +104,9 @@ def _with_covariances(
     start: float,
 ) -> SolverResult:
     S, Q = moments.covariance, moments.basis
-    complement = np.linalg.qr(Q, mode="complete")[0][:, Q.shape[1] :] if Q.shape[1] else np.eye(len(S))
+    complement = varying_complement(moments)
     room = complement.shape[1]
+    check_components(d, len(S), high=room, why="The data vary in no more directions that match the means.")
     if isinstance(n_candidates, (bool, np.bool_)) or not isinstance(n_candidates, (int, np.integer)):
         check_number("n_candidates", n_candidates, low=0.0, low_open=True, high=1.0)
         wanted = int(n_candidates * room)

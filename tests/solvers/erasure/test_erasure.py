@@ -243,3 +243,16 @@ def test_covariances_are_matched_as_in_the_papers_two_group_form():
     assert subspace_distance(most.components_.T, MeanFairPCA(2).fit(moments).components_.T) < 1e-7
     with pytest.raises(ValueError, match="must lie in"):
         MeanFairPCA(2, match="mean+covariance", n_candidates=7).fit(moments)
+
+
+def test_covariances_are_matched_where_the_data_vary():
+    """In directions without variance the groups agree, and a code of them would be empty."""
+    rng = np.random.default_rng(5)
+    X, group = rows(5, n=200, p=6, n_groups=2)
+    turned = np.linalg.qr(rng.standard_normal((10, 10)))[0][:, :6]
+    kept = MeanFairPCA(2, match="mean+covariance").fit(X, sensitive_features=group)
+    for wide in (X @ turned.T, np.column_stack((X, np.full(200, 7.0), np.zeros(200)))):
+        model = MeanFairPCA(2, match="mean+covariance").fit(wide, sensitive_features=group)
+        assert model.result_.objective == pytest.approx(kept.result_.objective, rel=1e-9)
+    with pytest.raises(ValueError, match=r"between 1 and 5.*vary in no more directions"):
+        MeanFairPCA(6, match="mean+covariance").fit(X @ turned.T, sensitive_features=group)
