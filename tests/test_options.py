@@ -16,9 +16,7 @@ ESTIMATORS = [
 ]
 DECLARING = [
     *ESTIMATORS,
-    *sorted(
-        {getattr(kind, "_options_class", Options) for kind in ESTIMATORS} - {Options}, key=lambda kind: kind.__name__
-    ),
+    *sorted({kind._options_class for kind in ESTIMATORS} - {Options}, key=lambda kind: kind.__name__),
 ]
 
 
@@ -45,8 +43,8 @@ def test_docstrings_describe_every_parameter(kind):
     names = [name for name in inspect.signature(kind).parameters if name != "self"]
     heading = "Attributes" if issubclass(kind, Options) else "Parameters"
     section = inspect.getdoc(kind).split(f"{heading}\n{'-' * len(heading)}\n")[1]
-    lines = re.findall(r"^(\w[\w, ]*) : ", re.split(r"\n\w+\n-{3,}\n", section)[0], flags=re.M)
-    assert [name for line in lines for name in line.split(", ")] == names
+    described = re.findall(r"^(\w+) : ", re.split(r"\n\w+\n-{3,}\n", section)[0], flags=re.M)
+    assert described == names
 
 
 @dataclass(frozen=True)
@@ -75,35 +73,3 @@ def test_clones_keep_options():
     for kind, given in ((fairpca.MinMaxFairPCA, {"rounding": "none"}), (fairpca.RFPCA, {"keep": "best"})):
         assert clone(kind(options=given))._options == kind(options=given)._options
         assert clone(kind(options=kind._options_class(**given)))._options == kind(options=given)._options
-
-
-@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
-def test_constructors_are_short_and_speak_one_vocabulary(kind):
-    parameters = inspect.signature(kind).parameters
-    assert len(parameters) <= 10, "what is rarely changed belongs into the options"
-    strange = {
-        "k",
-        "d",
-        "n_iter",
-        "seed",
-        "center",
-        "schedule",
-        "paper_variant",
-        "tolerance",
-        "steps",
-        "method_variant",
-    }
-    assert not strange & set(parameters)
-    assert parameters["n_components"].default == 2 if "n_components" in parameters else not hasattr(kind, "path")
-
-
-def test_there_is_one_path():
-    signatures = {
-        tuple(
-            (name, parameter.kind, parameter.default)
-            for name, parameter in inspect.signature(kind.path).parameters.items()
-        )
-        for kind in ESTIMATORS
-        if hasattr(kind, "path")
-    }
-    assert len(signatures) == 1

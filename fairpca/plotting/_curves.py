@@ -29,13 +29,6 @@ def _columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
         raise ValueError(f"the table has no column {missing}; it has {list(frame.columns)}.")
 
 
-def _labelled(ax: Any, xlabel: str, ylabel: str, *, legend: bool = True) -> Any:
-    ax.set(xlabel=xlabel, ylabel=ylabel)
-    if legend:
-        ax.legend()
-    return ax
-
-
 def plot_group_curves(
     table: pd.DataFrame,
     ax: Any = None,
@@ -92,7 +85,10 @@ def plot_group_curves(
             if spread is not None:
                 low, high = part[y] - part[spread], part[y] + part[spread]
                 ax.fill_between(part[x], low, high, color=color, alpha=0.15, linewidth=0)
-    return _labelled(ax, xlabel, ylabel)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.legend()
+    return ax
 
 
 def plot_boxes(
@@ -164,7 +160,11 @@ def plot_boxes(
             ax.scatter([], [], s=30, color=style.color, marker=style.marker, label=str(m))
     ax.set_xticks(np.arange(len(settings)), [str(s) for s in settings])
     ax.set_xlim(-0.6, len(settings) - 0.4)
-    return _labelled(ax, x if xlabel is None else xlabel, y if ylabel is None else ylabel, legend=hue is not None)
+    ax.set_xlabel(x if xlabel is None else xlabel)
+    ax.set_ylabel(y if ylabel is None else ylabel)
+    if hue is not None:
+        ax.legend()
+    return ax
 
 
 def plot_spectrum(
@@ -196,7 +196,10 @@ def plot_spectrum(
         ax.axvline(cut + 0.5, color="#555555", linewidth=1.0, linestyle=":", label=f"first {cut}")
     if log:
         ax.set_yscale("log")
-    return _labelled(ax, "position", ylabel)
+    ax.set_xlabel("position")
+    ax.set_ylabel(ylabel)
+    ax.legend()
+    return ax
 
 
 def plot_convergence(
@@ -241,7 +244,10 @@ def plot_convergence(
             label=name,
         )
     ax.set_yscale("log")
-    return _labelled(ax, xlabel, ylabel or ("value" if reference is None else "relative excess over the optimum"))
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel or ("value" if reference is None else "relative excess over the optimum"))
+    ax.legend()
+    return ax
 
 
 def plot_tradeoff(
@@ -287,7 +293,10 @@ def plot_tradeoff(
             ax.xaxis.set_major_locator(MaxNLocator(6))
             ax.xaxis.set_minor_locator(NullLocator())
             ax.xaxis.set_major_formatter("{x:g}")
-    return _labelled(ax, x, y)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.legend()
+    return ax
 
 
 def plot_verdicts(

@@ -8,9 +8,6 @@ from fairpca.experiments.lee2022 import (
     communality,
     fig1,
     fpca,
-    noise,
-    planes,
-    settings,
     synthetic2,
     table1,
 )
@@ -23,9 +20,6 @@ __all__ = [
     "communality",
     "fig1",
     "fpca",
-    "noise",
-    "planes",
-    "settings",
     "synthetic2",
     "table1",
 ]
