@@ -51,6 +51,8 @@ def lean(page: str, text: str, to_root: str) -> str:
     text = SCRIPT.sub(kept, text)
     text = re.sub(r"[ \t]*<link[^>]*(?:sphinx-thebe\.css|fontawesome)[^>]*>\n?", "", text)
     text = EMPTY_HEADING.sub(r"<td\1>\2</td>", text)
+    toggle = '<span class="toctree-toggle"'
+    text = text.replace(f"<summary>{toggle}", f'<summary aria-label="Show or hide the pages below">{toggle}')
     sheet = f'<link rel="stylesheet" type="text/css" href="{to_root}_static/{ICONS}" />\n'
     return text.replace("</head>", f"{sheet}</head>", 1)
 
