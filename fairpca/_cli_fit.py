@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import fairpca
-from fairpca import _cli_table
+from fairpca import _cli_moments, _cli_table
 from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(methods())}")
     parser.add_argument(
         "data",
+        nargs="+",
         metavar="DATA",
-        help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input",
+        help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input; or moments (.npz), "
+        "or several files, which are read in batches",
     )
-    _cli_table.add_preparing(parser)
+    _cli_table.add_preparing(parser, required=False)
     _cli_table.add_reading(parser)
     parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
     parser.add_argument("--out", metavar="FILE", help="CSV file for the projections and the groups")
@@ -75,6 +77,11 @@ def run(options: argparse.Namespace) -> int:
     from fairpca._outputs import Outputs
 
     estimator = estimator_of(options.method, options.components, options.settings)
+    if _cli_moments.in_batches(options.data):
+        return _cli_moments.fit(estimator, options)
+    (options.data,) = options.data
+    if not options.sensitive:
+        raise ValueError("Name the column(s) with the groups: --sensitive COLUMN.")
     wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
     if not any(wanted.values()):
         raise ValueError("Nothing would be written; give --out FILE for the projections or --model FILE for the model.")

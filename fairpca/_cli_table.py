@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
 
 
-def add_preparing(parser: argparse.ArgumentParser) -> None:
+def add_preparing(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """Declare what is a group, what is a feature, and how columns become numbers."""
     parser.add_argument(
-        "--sensitive", required=True, metavar="COLUMN[,COLUMN]", help="column(s) with the groups; several are combined"
+        "--sensitive",
+        required=required,
+        metavar="COLUMN[,COLUMN]",
+        help="column(s) with the groups; several are combined",
     )
     parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is no feature")
     group = parser.add_argument_group("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'")
@@ -46,6 +50,10 @@ def add_preparing(parser: argparse.ArgumentParser) -> None:
         choices=("error", "own", "drop"),
         help="rows without a group (default error)",
     )
+    group.add_argument(
+        "--far", default="draw-in", choices=("draw-in", "keep"), help="values far from all others (default draw-in)"
+    )
+    group.add_argument("--min-different", type=int, default=10, help="rows that differ in a column (default 10)")
     group.add_argument("--max-levels", type=int, default=20, help="indicators of one category (default 20)")
     group.add_argument(
         "--cut", action="append", default=[], metavar="COLUMN=EDGE[,EDGE]", help="cut a sensitive column of numbers"
@@ -56,14 +64,18 @@ def read(options: argparse.Namespace, path: str) -> Table:
     """Read the table that the options name."""
     from fairpca.own_data import read_table
 
-    return read_table(
-        path,
-        separator={"\\t": "\t", "tab": "\t"}.get(options.separator, options.separator),
-        encoding=options.encoding,
-        decimal=options.decimal,
-        header=options.header,
-        sheet=options.sheet,
-    )
+    return read_table(path, **reading(options))
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the reader by name."""
+    return {
+        "separator": {"\\t": "\t", "tab": "\t"}.get(options.separator, options.separator),
+        "encoding": options.encoding,
+        "decimal": options.decimal,
+        "header": options.header,
+        "sheet": options.sheet,
+    }
 
 
 def prepare(options: argparse.Namespace) -> Prepared:
@@ -75,6 +87,8 @@ def prepare(options: argparse.Namespace) -> Prepared:
         scale=options.scale,
         missing=options.missing,
         max_levels=options.max_levels,
+        min_different=options.min_different,
+        far=options.far.replace("-", " "),
         numbers=tuple(split(options.number, "--number")),
         categories=tuple(split(options.category, "--category")),
         drop=tuple(split(options.drop, "--drop")),
@@ -87,7 +101,7 @@ def prepare(options: argparse.Namespace) -> Prepared:
         options.target,
         rules,
         missing_groups=options.missing_groups,
-        cut=_cuts(options.cut),
+        cut=cuts(options.cut),
     )
     for line in found.summary():
         print(printable(line))
@@ -107,7 +121,8 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def printable(text: object) -> str:
-    """Show what would steer a terminal instead of sending it there."""
+    """Show what would steer a terminal instead of sending it there, and of a very long word its ends."""
+    text = re.sub(r"\S{300,}", lambda word: f"{word[0][:120]}…{word[0][-40:]}", str(text))
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in str(text))
 
 
@@ -124,7 +139,8 @@ def split(text: str, option: str) -> list[str]:
     return list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
 
 
-def _cuts(given: list[str]) -> dict[str, list[float]]:
+def cuts(given: list[str]) -> dict[str, list[float]]:
+    """Read the edges that cut sensitive columns."""
     found = {}
     for text in given:
         name, equals, edges = text.rpartition("=")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fairpca._validation import check_choice, encode_groups
+from fairpca._archive import archive_bytes, parse_archive
+from fairpca._moment_sums import MomentSums
+from fairpca._outputs import Outputs
+from fairpca._validation import check_choice, check_weights, encode_groups, label_kinds, sorted_labels
 
 __all__ = ["Centering", "GroupMoments"]
 
 Centering = Literal["group", "overall", "none"]
-
-_SMALLEST = 1e-140  # differences below it have squares, and products of squares, that underflow
-_CHUNK_BYTES = 2**21  # a chunk that stays in the second-level cache while it is centred and multiplied
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,17 @@ class GroupMoments:
     """Sufficient statistics of grouped data for every method that only needs second moments.
 
     Immutable and mergeable; build it with :meth:`from_data` or, for data that do not fit in
-    memory, by :meth:`update` over chunks and :meth:`merge` over workers.
+    memory, with :meth:`from_batches` (files, readers, frames one after the other), :meth:`from_dask` (a cluster),
+    or by :meth:`merge` over parts that were computed anywhere. :meth:`save` and :meth:`load` keep them.
+
+    A row of weight 2 counts as two rows, so weights that stand for rows have a mean of one.
 
     Attributes
     ----------
     labels : tuple
         Group names.
     counts : ndarray of shape (n_groups,)
-        Rows in each group.
+        Rows in each group; with weights, their sum (float).
     means : ndarray of shape (n_groups, n_features)
         Mean of each group.
     scatters : ndarray of shape (n_groups, n_features, n_features)
@@ -47,55 +52,151 @@ class GroupMoments:
     feature_names: tuple[str, ...] | None = None
 
     @classmethod
-    def from_data(cls, X: Any, sensitive_features: Any) -> GroupMoments:
+    def from_data(cls, X: Any, sensitive_features: Any, *, sample_weight: Any = None) -> GroupMoments:
         """Accumulate the moments of `X` (array or frame, n_samples × n_features) in one pass.
 
         Rows are taken in cache-sized chunks and shifted by a mean close to theirs before they are
         multiplied, so that large common offsets do not cancel; sums are float64 whatever comes in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or DataFrame
+            The rows.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            Group of each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 is as good as two rows, one of weight 0 as none.
         """
         names = tuple(map(str, X.columns)) if isinstance(X, pd.DataFrame) else None
-        data = np.asarray(X)
-        if data.ndim != 2:
-            raise ValueError(f"X has shape {data.shape}; it must have two dimensions, rows and features.")
-        if not np.issubdtype(data.dtype, np.number):
-            raise TypeError(f"X has dtype {data.dtype}; convert it to numbers first.")
+        data = _as_matrix(X)
         groups = encode_groups(sensitive_features, len(data))
-        m, p = len(groups.labels), data.shape[1]
-        counts = np.zeros(m, dtype=np.int64)
-        means = np.zeros((m, p))
-        scatters = np.zeros((m, p, p))
-        rows = max(256, _CHUNK_BYTES // (8 * max(p, 1)))
-        for g in range(m):
-            index = groups.rows(g)
-            for start in range(0, index.size, rows):
-                block = index[start : start + rows]
-                chunk = data[block].astype(np.float64, copy=False)  # indexing has copied, so it may be changed
-                n = len(chunk)
-                with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-                    mean = chunk.mean(axis=0)
-                    chunk -= mean
-                    residue = chunk.mean(axis=0)  # rounding of the mean itself, visible for large offsets
-                    if np.any(residue):
-                        chunk -= residue
-                        mean = mean + residue
-                    _absorb(counts, means, scatters, g, n, mean, chunk.T @ chunk)
-        moments = cls(groups.labels, counts, means, scatters, names)
-        _check_range(data, moments)
-        return moments
+        weights = check_weights(sample_weight, len(data))
+        if weights is not None and not np.all(weights):  # a group may have no row left
+            data, weights, groups = data[weights > 0], weights[weights > 0], groups.of_rows(weights > 0)
+        sums = MomentSums(data.shape[1], groups.labels)
+        sums.add(data, groups, weights)
+        sums.check_range()
+        return cls(groups.labels, sums.counts, sums.means, sums.scatters, names)
 
     @classmethod
-    def from_chunks(cls, chunks: Iterable[tuple[Any, Any]]) -> GroupMoments:
-        """Accumulate pairs ``(X, sensitive_features)``; groups may be absent from some chunks."""
+    def from_sums(cls, sums: MomentSums, feature_names: Sequence[str] | None = None) -> GroupMoments:
+        """Return the moments of rows that were added up, groups sorted."""
+        sums.check_range()
+        labels, counts, means, scatters = sums.in_order()
+        return cls(labels, counts, means, scatters, None if feature_names is None else tuple(feature_names))
+
+    @classmethod
+    def from_batches(
+        cls,
+        source: Any,
+        *,
+        sensitive: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+        progress: Callable[[str, int], None] | None = None,
+        store: Any = None,
+    ) -> GroupMoments:
+        """Accumulate the moments of a table that does not fit in memory, one batch after the other.
+
+        Parameters
+        ----------
+        source : path, list of paths, dataset, relation, lazy frame, or iterable of frames
+            A Parquet or CSV file, a glob (``"data/*.parquet"``), a folder, or a list of those; a ``pyarrow`` dataset;
+            anything with the Arrow stream interface, such as a DuckDB relation; a Polars lazy frame; or an iterable of
+            pandas, Polars or Arrow frames. All but pandas frames need ``pip install "fairpca[scale]"``.
+        sensitive : str or sequence of str
+            Column(s) with the groups; several are combined. Groups are told apart by value.
+        features : sequence of str, optional
+            Columns to take; by default all others, which must then be numbers.
+        weight : str, optional
+            Column with the weights of the rows.
+        progress : callable, optional
+            Called after each batch with where it stood and its number of rows.
+        store : path or Store, optional
+            File that keeps the moments of each part of a file (row group of Parquet, whole CSV) under the file's
+            digest, so that a run that was stopped goes on, and a changed file is read again. For sources that are
+            files only. Parts are then merged as a tree, in the order of their keys.
+
+        Returns
+        -------
+        GroupMoments
+
+        Raises
+        ------
+        ValueError
+            For values that are missing or infinite (with file, row group and column), for columns that are missing or
+            of another type than in the first file, and where there is no row.
+        """
+        return _of("batches").moments_of_batches(  # type: ignore[no-any-return]
+            source, sensitive=sensitive, features=features, weight=weight, progress=progress, store=store
+        )
+
+    @classmethod
+    def from_dask(
+        cls,
+        data: Any,
+        sensitive_features: Any = None,
+        *,
+        sensitive: str | Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        weight: Any = None,
+        client: Any = None,
+        store: Any = None,
+    ) -> GroupMoments:
+        """Accumulate the moments of a Dask frame or array: one task a partition, then a tree of merges.
+
+        The tree follows the order of the partitions, so that the bits do not depend on the workers. No worker holds
+        more than a partition, the client no more than the moments.
+
+        Parameters
+        ----------
+        data : dask DataFrame or dask Array
+            A frame with all columns, or an array of shape (n_samples, n_features) that is not split by columns; the
+            numbers of rows of its blocks need not be known.
+        sensitive_features : dask Array or Series, optional
+            For an array: the group of each row, split as the rows are.
+        sensitive : str or sequence of str, optional
+            For a frame: column(s) with the groups.
+        features : sequence of str, optional
+            For a frame: columns to take; by default all others. For an array: names of its columns.
+        weight : str, dask Array or Series, optional
+            Weights of the rows: for a frame the name of their column.
+        client : distributed.Client, optional
+            Where to compute; by default Dask's current scheduler.
+        store : path or Store, optional
+            Keeps the moments of each partition under its Dask key, so that a run that lost its cluster goes on.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        return _of("cluster").moments_of_dask(  # type: ignore[no-any-return]
+            data,
+            sensitive_features,
+            sensitive=sensitive,
+            features=features,
+            weight=weight,
+            client=client,
+            store=store,
+        )
+
+    @classmethod
+    def from_chunks(cls, chunks: Iterable[tuple[Any, ...]]) -> GroupMoments:
+        """Accumulate ``(X, sensitive_features)`` or ``(X, sensitive_features, sample_weight)`` of chunks of rows.
+
+        Groups may be absent from some chunks. For tables with named columns see :meth:`from_batches`.
+        """
         total: GroupMoments | None = None
-        for X, sensitive in chunks:
-            total = cls.from_data(X, sensitive) if total is None else total.update(X, sensitive)
+        for X, sensitive, *weight in chunks:
+            part = cls.from_data(X, sensitive, sample_weight=weight[0] if weight else None)
+            total = part if total is None else total.merge(part)
         if total is None:
             raise ValueError("there is no chunk; give at least one pair (X, sensitive_features).")
         return total
 
-    def update(self, X: Any, sensitive_features: Any) -> GroupMoments:
+    def update(self, X: Any, sensitive_features: Any, *, sample_weight: Any = None) -> GroupMoments:
         """Return the moments of the rows so far and those of a further chunk."""
-        return self.merge(type(self).from_data(X, sensitive_features))
+        return self.merge(type(self).from_data(X, sensitive_features, sample_weight=sample_weight))
 
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Return the moments of both sets of rows (Chan, Golub & LeVeque's pairwise update)."""
@@ -107,31 +208,54 @@ class GroupMoments:
         both = (self.feature_names, other.feature_names)
         if None not in both and both[0] != both[1]:
             raise ValueError(f"cannot merge moments of different columns: {both[0]} and {both[1]}.")
-        labels = list(self.labels) + [lab for lab in other.labels if lab not in self.labels]
-        try:
-            labels.sort()
-        except TypeError:
-            labels.sort(key=lambda v: (type(v).__name__, repr(v)))
-        m, p = len(labels), self.n_features
-        counts = np.zeros(m, dtype=np.int64)
-        means, scatters = np.zeros((m, p)), np.zeros((m, p, p))
+        kinds = [label_kinds(part.labels) for part in (self, other)]
+        if all(kinds) and not kinds[0] & kinds[1]:
+            raise ValueError(
+                f"cannot merge groups of different types: {' and '.join(', '.join(sorted(kind)) for kind in kinds)} "
+                f"({self.labels[0]!r} and {other.labels[0]!r}); write the sensitive feature alike in all parts."
+            )
+        labels = tuple(sorted_labels([*self.labels, *(label for label in other.labels if label not in self.labels)]))
+        sums = MomentSums(self.n_features, labels)
         for part in (self, other):
-            for g, label in enumerate(part.labels):
-                at = labels.index(label)
-                _absorb(counts, means, scatters, at, int(part.counts[g]), part.means[g], part.scatters[g])
-        return replace(
-            self,
-            labels=tuple(labels),
-            counts=counts,
-            means=means,
-            scatters=scatters,
-            feature_names=self.feature_names or other.feature_names,
-        )
+            sums.absorb(part)
+        sums.check_finite()
+        names = self.feature_names or other.feature_names
+        return type(self)(labels, sums.counts, sums.means, sums.scatters, names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to an ``.npz`` file of plain arrays (no pickle) with a checksum."""
+        Outputs({"path": path}).write({"path": self.to_bytes()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GroupMoments:
+        """Read what :meth:`save` wrote; a file that was damaged or changed since is an error."""
+        with open(path, "rb") as file:
+            return cls.from_bytes(file.read(), os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that :meth:`save` writes, for other ways of transport."""
+        return archive_bytes(self._header(), {name: getattr(self, name) for name in _ARRAYS})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "these bytes") -> GroupMoments:
+        """Return what :meth:`to_bytes` packed; messages call it `name`."""
+        header, arrays = parse_archive(content, _KIND, _ARRAYS, name)
+        names = header["feature_names"]
+        labels = tuple(_decoded(label) for label in header["labels"])
+        counts, means, scatters = (arrays[name] for name in _ARRAYS)
+        return cls(labels, counts, means, scatters, None if names is None else tuple(names))
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "kind": _KIND,
+            "labels": [_encoded(label) for label in self.labels],
+            "feature_names": None if self.feature_names is None else list(self.feature_names),
+        }
 
     @property
-    def n_samples(self) -> int:
-        """Rows in all groups together."""
-        return int(self.counts.sum())
+    def n_samples(self) -> float:
+        """Rows in all groups together; with weights, their sum."""
+        return self.counts.sum().item()  # type: ignore[no-any-return]
 
     @property
     def n_features(self) -> int:
@@ -155,7 +279,7 @@ class GroupMoments:
 
     def covariances(self, ddof: int = 0) -> np.ndarray:
         """Covariance of each group about its own mean, shape (n_groups, p, p)."""
-        return self.scatters / np.maximum(self.counts - ddof, 1)[:, None, None]
+        return self.scatters / _less(self.counts, ddof)[:, None, None]
 
     def second_moments(self, centering: Centering = "group") -> np.ndarray:
         """Average of ``(x - c)(x - c)'`` in each group, shape (n_groups, p, p).
@@ -176,7 +300,7 @@ class GroupMoments:
         """Covariance of all rows together about the overall mean, shape (p, p)."""
         shift = self.means - self.mean
         total = self.scatters.sum(axis=0) + (shift * self.counts[:, None]).T @ shift
-        return total / max(self.n_samples - ddof, 1)
+        return total / _less(self.counts.sum(), ddof)
 
     def transformed(self, scale: np.ndarray | None = None, basis: np.ndarray | None = None) -> GroupMoments:
         """Return the moments of ``(X / scale) @ basis`` without touching the rows again."""
@@ -189,45 +313,45 @@ class GroupMoments:
         return replace(self, means=means, scatters=scatters, feature_names=names)
 
 
-def _check_range(data: np.ndarray, moments: GroupMoments) -> None:
-    """Raise for values that are no numbers, or whose squares no floating-point number can hold."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        variances = np.diagonal(moments.covariance())
-        bad = np.flatnonzero(~np.isfinite(variances))
-    if bad.size:
-        columns = bad[:10].tolist()
-        if not np.all(np.isfinite(data[:, bad])):
-            raise ValueError(f"X contains NaN or infinite values in feature(s) {columns}; clean or impute them first.")
-        raise ValueError(
-            f"feature(s) {columns} of X vary so much (up to {np.abs(data[:, bad]).max():.1g}) that their squares "
-            "overflow; divide X by a constant, or remove rows that are errors."
+_KIND = "fairpca moments"
+_ARRAYS = ("counts", "means", "scatters")
+
+
+def _of(module: str) -> Any:
+    # By name, on use: readers and clusters build on this class, and what experiments compute does not depend on them.
+    return import_module(f"fairpca.scale.{module}")
+
+
+def _as_matrix(X: Any) -> np.ndarray:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError("X is a masked array with masked values; fill them in, or leave these rows out.")
+    data = np.asarray(X)
+    if data.ndim != 2:
+        raise ValueError(f"X has shape {data.shape}; it must have two dimensions, rows and features.")
+    if not np.issubdtype(data.dtype, np.number):
+        raise TypeError(f"X has dtype {data.dtype}; convert it to numbers first.")
+    if np.issubdtype(data.dtype, np.complexfloating):
+        raise TypeError(
+            f"X has dtype {data.dtype}; give real numbers, for instance real and imaginary parts as columns."
         )
-    if variances.size and variances.max() < _SMALLEST**2 and len(data):
-        spread = float(np.max(np.abs(data - data[:1])))
-        if 0 < spread < _SMALLEST:
-            raise ValueError(
-                f"X varies by {spread:.1g} at most, and the squares of such numbers underflow; multiply X by a "
-                "constant first."
-            )
+    return data
 
 
-def _absorb(
-    counts: np.ndarray,
-    means: np.ndarray,
-    scatters: np.ndarray,
-    g: int,
-    n: int,
-    mean: np.ndarray,
-    scatter: np.ndarray,
-) -> None:
-    """Merge one block's count, mean and centred scatter into group `g`, in place."""
-    if n == 0:
-        return
-    before = counts[g]
-    total = before + n
-    delta = mean - means[g]
-    scatters[g] += scatter
-    if before:
-        scatters[g] += np.multiply.outer(delta, delta * (before * n / total))
-    means[g] += delta * (n / total)
-    counts[g] = total
+def _less(counts: Any, ddof: int) -> Any:
+    """Counts less `ddof`, but never zero: the scatter of a single row is zero whatever it is divided by."""
+    return np.where(counts > ddof, counts - ddof, np.where(counts > 0, counts, 1))
+
+
+def _encoded(label: Any) -> Any:
+    if isinstance(label, tuple):
+        return [_encoded(part) for part in label]
+    if label is None or isinstance(label, bool | int | float | str):
+        return label
+    raise TypeError(
+        f"the group {label!r} is of type {type(label).__name__}, which a file of moments cannot hold; name the groups "
+        "by text, numbers or booleans."
+    )
+
+
+def _decoded(label: Any) -> Any:
+    return tuple(_decoded(part) for part in label) if isinstance(label, list) else label

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups
-from fairpca.solvers.erasure import CrossMoments, cross_moments
+from fairpca.solvers.erasure import CrossMoments, Directions, cross_moments, directions_of
+from fairpca.wide import WideRows
 
 __all__ = [
     "Columns",
@@ -21,6 +21,7 @@ __all__ = [
     "coarsened",
     "compared_groups",
     "compared_numbers",
+    "compared_wide",
     "distinct_groups",
     "group_shifts",
     "joint_moments",
@@ -36,10 +37,17 @@ Columns = Literal["combined", "each"]
 
 @dataclass(frozen=True)
 class Compared:
-    """Groups that are compared (a partition for each sensitive column), and what must not be seen of them."""
+    """What must not be seen, and the groups that are compared: for each partition of the rows their new labels."""
 
     cross: CrossMoments
-    partitions: tuple[GroupMoments, ...] = ()
+    groups: GroupMoments | None = None
+    partitions: tuple[list[Any], ...] = ()
+
+    def matched(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Covariances and shares of the groups of each partition."""
+        assert self.groups is not None, "there are no groups to match"
+        parts = [coarsened(self.groups, labels) for labels in self.partitions]
+        return [(part.covariances(), part.weights) for part in parts]
 
 
 def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
@@ -49,18 +57,26 @@ def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
         raise ValueError('fairness="eop" compares rows with a positive outcome; pass the outcome as y.')
     check_rows_match("y", len(y), n_samples)
     outcomes = encode_groups(y, n_samples)
-    if len(outcomes.labels) != 2:
+    if len(outcomes.labels) > 2:
         raise ValueError(
             f'fairness="eop" needs an outcome with two values; y has {len(outcomes.labels)} '
             f"({', '.join(map(repr, outcomes.labels[:5]))}). Code it as 0 and 1; the larger counts as positive."
         )
-    present, codes = np.unique(groups.codes * 2 + outcomes.codes, return_inverse=True)
+    present, codes = np.unique(groups.codes * 2 + outcomes.codes, return_inverse=True)  # a batch may lack some
     labels = tuple((*_parts(groups.labels[code // 2]), outcomes.labels[code % 2]) for code in present)
     return Groups(labels, codes.astype(np.int64))
 
 
-def joint_moments(X: Any, sensitive: Any, y: Any, fairness: Fairness) -> tuple[GroupMoments, tuple[int, ...]]:
-    """Moments of the features with the numeric sensitive columns behind them (whose positions are returned too)."""
+def joint_moments(
+    X: np.ndarray,
+    sensitive: Any,
+    y: Any,
+    fairness: Fairness,
+    *,
+    names: Sequence[str] | None = None,
+    sample_weight: Any = None,
+) -> tuple[GroupMoments, tuple[int, ...]]:
+    """Moments of the features with the numeric sensitive columns behind them, whose positions are returned too."""
     try:
         columns = np.asarray(sensitive, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -68,17 +84,16 @@ def joint_moments(X: Any, sensitive: Any, y: Any, fairness: Fairness) -> tuple[G
             f'sensitive="numeric" needs numbers in sensitive_features: {error}. Use sensitive="groups" for names.'
         ) from None
     columns = check_rows(columns[:, None] if columns.ndim == 1 else columns, "sensitive_features")
-    features = np.asarray(X)
-    n, p = features.shape
+    n, p = X.shape
     check_rows_match("sensitive_features", len(columns), n)
-    one = Groups((None,), np.zeros(n, dtype=np.int64))
-    groups = with_outcome(one, y, n) if fairness == "eop" else one
-    moments = GroupMoments.from_data(np.column_stack((features, columns)), groups)
-    if isinstance(X, pd.DataFrame):
-        given = getattr(sensitive, "columns", [getattr(sensitive, "name", None)])
-        own = [str(name) if name is not None else f"sensitive{j}" for j, name in enumerate(given)]
-        own = own if len(own) == columns.shape[1] else [f"sensitive{j}" for j in range(columns.shape[1])]
-        moments = replace(moments, feature_names=(*map(str, X.columns), *own))
+    everyone = Groups(("all",), np.zeros(n, dtype=np.int64))
+    groups = with_outcome(everyone, y, n) if fairness == "eop" else everyone
+    moments = GroupMoments.from_data(np.column_stack((X, columns)), groups, sample_weight=sample_weight)
+    if names is not None:
+        given = list(getattr(sensitive, "columns", [getattr(sensitive, "name", None)]))
+        if len(given) != columns.shape[1] or None in given:
+            given = [f"sensitive{j}" for j in range(columns.shape[1])]
+        moments = replace(moments, feature_names=(*map(str, names), *map(str, given)))
     return moments, tuple(range(p, p + columns.shape[1]))
 
 
@@ -111,16 +126,37 @@ def distinct_groups(labels: Sequence[Any]) -> tuple[Any, ...]:
 def compared_groups(moments: GroupMoments, columns: Columns, fairness: Fairness) -> Compared:
     """Say which groups are compared, and the covariances of the features with belonging to them."""
     compared = _positives(moments) if fairness == "eop" else moments
-    width = len(_parts(compared.labels[0]))
-    if columns == "each" and width > 1:
-        partitions = tuple(coarsened(compared, [label[j] for label in compared.labels]) for j in range(width))
-    else:
-        partitions = (compared,)
-    cross = [(part.means - part.mean).T * part.weights for part in partitions]
-    spread = [np.sqrt(part.weights * (1.0 - part.weights)) for part in partitions]
-    offset = np.abs(moments.means).max(axis=0)
-    found = cross_moments(moments.covariance(), np.hstack(cross), np.concatenate(spread), offset)
-    return Compared(found, partitions)
+    partitions = tuple(_partitions(compared.labels, columns))
+    found = cross_moments(moments.covariance(), *_memberships(compared, partitions), np.abs(moments.means).max(axis=0))
+    return Compared(found, compared, partitions)
+
+
+def compared_wide(rows: WideRows, columns: Columns) -> Directions:
+    """As :func:`compared_groups`, for rows of which no moments are known."""
+    partitions = _partitions(rows.labels, columns)
+    return directions_of(rows.variances, *_memberships(rows, partitions), np.abs(rows.means).max(axis=0))
+
+
+def _partitions(labels: Sequence[Any], columns: Columns) -> list[list[Any]]:
+    """New labels of the groups: those they have, or for each sensitive column its values."""
+    width = len(_parts(labels[0]))
+    if columns == "combined" or width == 1:
+        return [list(labels)]
+    return [[label[j] for label in labels] for j in range(width)]
+
+
+def _memberships(groups: GroupMoments | WideRows, partitions: Sequence[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Covariances of the features with membership in the united groups, and its standard deviations."""
+    members = np.hstack([_united(labels)[1] for labels in partitions])
+    share = groups.weights @ members
+    cross = (groups.means - groups.mean).T @ (members * groups.weights[:, None])
+    return cross, np.sqrt(share * (1.0 - share))
+
+
+def _united(labels: Sequence[Any]) -> tuple[Groups, np.ndarray]:
+    """Groups with one label united, and who belongs to which: shape (n_groups, n_united)."""
+    united = encode_groups(list(labels))
+    return united, np.eye(len(united.labels))[united.codes]
 
 
 def compared_numbers(moments: GroupMoments, sensitive: Sequence[int], fairness: Fairness) -> Compared:
@@ -158,15 +194,14 @@ def _split(moments: GroupMoments, sensitive: Sequence[int]) -> tuple[np.ndarray,
 
 def coarsened(moments: GroupMoments, labels: Sequence[Any]) -> GroupMoments:
     """Unite groups that get the same label."""
-    united = encode_groups(list(labels))
-    member = np.zeros((len(united.labels), moments.n_groups))
-    member[united.codes, np.arange(moments.n_groups)] = 1.0
+    united, members = _united(labels)
+    member = members.T
     counts = member @ moments.counts
     means = (member * moments.counts) @ moments.means / counts[:, None]
     shift = moments.means - means[united.codes]
     spread = np.einsum("gk,k,ki,kj->gij", member, moments.counts, shift, shift, optimize=True)
     scatters = np.tensordot(member, moments.scatters, axes=1) + spread
-    counts = counts.astype(moments.counts.dtype)
+    counts = np.rint(counts).astype(moments.counts.dtype) if moments.counts.dtype.kind == "i" else counts
     return replace(moments, labels=united.labels, counts=counts, means=means, scatters=scatters)
 
 
@@ -195,12 +230,8 @@ def _regression(covariance: np.ndarray, cross: np.ndarray) -> np.ndarray:
 
 def group_shifts(moments: GroupMoments, columns: Columns) -> np.ndarray:
     """What membership says about the mean of each group: the regression of the features on it."""
-    width = len(_parts(moments.labels[0]))
-    if columns == "combined" or width == 1:
-        return moments.means - moments.mean
-    codes = [encode_groups([label[j] for label in moments.labels]) for j in range(width)]
-    members = np.hstack([np.eye(len(part.labels))[part.codes] for part in codes])
-    members -= moments.weights @ members
+    members = np.hstack([_united(labels)[1] for labels in _partitions(moments.labels, columns)])
+    members = members - moments.weights @ members
     weighted = members.T * moments.weights
     return members @ _regression(weighted @ members, weighted @ (moments.means - moments.mean))
 

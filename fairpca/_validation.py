@@ -17,7 +17,10 @@ __all__ = [
     "check_number",
     "check_rows",
     "check_rows_match",
+    "check_weights",
     "encode_groups",
+    "label_kinds",
+    "sorted_labels",
 ]
 
 _ROWS_SHOWN = 10
@@ -46,6 +49,11 @@ class Groups:
     def rows(self, index: int) -> np.ndarray:
         """Row numbers of group `index`."""
         return np.flatnonzero(self.codes == index)
+
+    def of_rows(self, chosen: np.ndarray) -> Groups:
+        """Groups of the rows that a mask chooses; those without rows are left out."""
+        present, codes = np.unique(self.codes[chosen], return_inverse=True)
+        return Groups(tuple(self.labels[g] for g in present), codes.astype(np.int64))
 
 
 def _listed(items: Iterable[Any], limit: int = _ROWS_SHOWN) -> str:
@@ -117,13 +125,54 @@ def check_rows_match(name: str, n_given: int, n_samples: int) -> None:
         raise ValueError(f"{name} has {n_given} rows but X has {n_samples}; give one value for each row of X.")
 
 
+def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return the weights of the rows as float64, or raise; None stays None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight has shape {weights.shape}; it must be one number for each row of X.")
+    check_rows_match("sample_weight", len(weights), n_samples)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(f"sample_weight has dtype {weights.dtype}; give numbers.")
+    weights = weights.astype(np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight must be finite and not negative; it is not in row(s) {_listed(bad)} (the first is "
+            f"{weights[bad[0]]}). A row of weight 0 is left out."
+        )
+    if not np.any(weights):
+        raise ValueError("sample_weight is zero for every row; at least one must be above zero.")
+    return weights
+
+
 def _list_depth(values: list[Any]) -> int:
     if not values or np.isscalar(values[0]) or values[0] is None:
         return 1
     return 1 + int(np.ndim(np.asarray(values[0], dtype=object)))
 
 
-def _sorted_labels(values: Sequence[Any]) -> list[Any]:
+def label_kinds(labels: Iterable[Any]) -> set[str]:
+    """Return what kinds of values name groups; 1 and 1.0 are one group, 1, True and "1" are three."""
+    kinds = set()
+    for label in labels:
+        parts = label if isinstance(label, tuple) else (label,)
+        kinds.add(" and ".join(_kind(part) for part in parts))
+    return kinds
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "booleans"
+    if isinstance(value, Real):
+        return "numbers"
+    return "text" if isinstance(value, str) else type(value).__name__
+
+
+def sorted_labels(values: Iterable[Any]) -> list[Any]:
+    """Sort names of groups; a mixture of types, which has no order of its own, by type and text."""
+    values = list(values)
     try:
         return sorted(values)
     except TypeError:  # mixed types have no order of their own
@@ -144,7 +193,7 @@ def _encode_column(column: pd.Series, name: str) -> tuple[list[Any], np.ndarray]
         return labels, np.searchsorted(present, codes)
     codes, uniques = pd.factorize(column)
     values = [v.item() if isinstance(v, np.generic) else v for v in uniques]
-    order = _sorted_labels(values)
+    order = sorted_labels(values)
     position = {v: i for i, v in enumerate(order)}
     return order, np.array([position[v] for v in values], dtype=np.int64)[codes]
 

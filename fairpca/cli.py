@@ -28,7 +28,11 @@ _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
 # Commands on somebody's own table: what they do, and where their options are declared.
 _OWN_DATA = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
+    "moments": ("read files once and write their group moments", "fairpca._cli_moments", "add_arguments"),
     "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
+    "choose": ("ask what matters, and print the commands that follow", "fairpca._cli_choose", "add_arguments"),
+    "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
+    "report": ("one page about one table", "fairpca._cli_report", "add_arguments"),
     "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
 }
 
@@ -119,6 +123,30 @@ def _parser(command: str) -> argparse.ArgumentParser:
     else:
         commands.add_parser("data", help="list, describe, fetch and verify the data sets")
     return parser
+
+
+def help_texts() -> dict[str, str]:
+    """Return what each command prints with ``--help``, from the parsers themselves."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "88"  # the width of the text, whatever the terminal
+    try:
+        found = {}
+        for name in _commands(_parser("")):
+            parser = _commands(_parser(name))[name]
+            deeper = {f"{name} {inner}": sub for inner, sub in _commands(parser).items()}
+            found |= {title: sub.format_help().strip() for title, sub in {name: parser, **deeper}.items()}
+        return found
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands of a parser by name, none if it has none."""
+    kinds = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(kinds[0].choices) if kinds else {}
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
@@ -279,8 +307,11 @@ def _pin_threads() -> None:
     if all(os.environ.get(name) == "1" for name in _THREADS):
         return
     environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}
+    # Nothing of the folder that happens to be the current one is imported (-P); this package is, wherever it is.
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, "-m", "fairpca", *sys.argv[1:]], environment)
+    os.execve(sys.executable, [sys.executable, "-P", "-m", "fairpca", *sys.argv[1:]], environment)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairpca._collects import CollectsMoments
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
 from fairpca._sensitive import (
@@ -27,7 +28,7 @@ from fairpca.solvers.erasure import erase_linearly
 __all__ = ["LinearEraser"]
 
 
-class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Change rows as little as possible so that no linear function of them says anything about the groups.
 
     ``method="leace"`` solves, in closed form from second moments,
@@ -82,6 +83,10 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [0.0, 0.0]
     """
 
+    _needs_rows = False
+    _uses_groups = True
+    _sensitive_positions: tuple[int, ...] = ()  # columns of the moments that are no features
+
     def __init__(
         self,
         *,
@@ -93,7 +98,7 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.sensitive = sensitive
         self.columns = columns
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find what has to be taken off.
 
         Parameters
@@ -105,50 +110,66 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it rows are left as they are, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
         self
         """
-        check_choices(self)
+        self._check_all_parameters()
+        self._forget()
+        self._sensitive_positions = ()
         if isinstance(X, GroupMoments):
-            return self._fit_moments(X, self._positions(X, sensitive_features))
+            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        moments = self._moments_of(X, y, sensitive_features, sample_weight)
         if sensitive_features is None:
-            rows = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-            warnings.warn(
-                "LinearEraser.fit got no sensitive_features: rows stay as they are and nothing is mitigated. Pass the "
-                "group of each row as sensitive_features=….",
-                UserWarning,
-                stacklevel=2,
-            )
-            self._forget()
-            self.mean_, self.groups_ = rows.mean(axis=0, dtype=np.float64), ()
-            self.predictor_ = self.removed_ = np.zeros((0, rows.shape[1]))
-            return self
-        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        if self.sensitive == "numeric":
-            return self._fit_moments(*joint_moments(X, sensitive_features, None, "dp"))
-        return self._fit_moments(GroupMoments.from_data(X, sensitive_features), ())
+            self._warn_no_groups()
+            return self._fit_ordinary(moments)
+        return self._fit_moments(moments)
 
-    def _positions(self, moments: GroupMoments, sensitive_features: Any) -> tuple[int, ...]:
-        """Positions of sensitive columns in moments that were given, whose other columns are the features."""
-        positions: tuple[int, ...] = ()
+    def _check_all_parameters(self) -> None:
+        check_choices(self)
+
+    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
+        if sensitive_features is None or self.sensitive == "groups":
+            return super()._moments_of(X, y, sensitive_features, sample_weight)
+        names = getattr(self, "feature_names_in_", None)
+        moments, self._sensitive_positions = joint_moments(
+            X, sensitive_features, None, "dp", names=names, sample_weight=sample_weight
+        )
+        return moments
+
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
+        """Learn which columns of given moments are the features."""
+        if sample_weight is not None:
+            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
         if self.sensitive == "numeric":
-            positions = positions_of(moments, sensitive_features)
+            self._sensitive_positions = positions_of(moments, sensitive_features)
         elif sensitive_features is not None:
             raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
-        features = without_columns(moments, positions)
+        features = without_columns(moments, self._sensitive_positions)
         self.n_features_in_ = features.n_features
         if features.feature_names is not None:
             self.feature_names_in_ = np.asarray(features.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return positions
+        return moments
 
-    def _fit_moments(self, moments: GroupMoments, positions: tuple[int, ...]) -> Self:
-        self._forget()
-        numeric = self.sensitive == "numeric"
-        if not numeric and moments.n_groups < 2:
+    def _fit_ordinary(self, moments: GroupMoments) -> Self:
+        self._clear()
+        self.mean_ = moments.mean
+        self.groups_: tuple[Any, ...] = ()
+        self.predictor_ = self.removed_ = np.zeros((0, moments.n_features))
+        return self
+
+    def _fit_moments(self, moments: GroupMoments) -> Self:
+        self._clear()
+        positions = self._sensitive_positions
+        if not positions and moments.n_groups < 2:
             warnings.warn(
                 f"sensitive_features has a single group ({moments.labels[0]!r}), so there is nothing to erase. Check "
                 "the column, or the split that produced this part of the data.",
@@ -158,25 +179,37 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.mean_ = without_columns(moments, positions).mean
         names = moments.feature_names
         named: tuple[Any, ...] = tuple(j if names is None else names[j] for j in positions)
-        self.groups_ = named if numeric else moments.labels
+        self.groups_ = named if positions else moments.labels
         if self.method == "leace":
-            compared = (
-                compared_numbers(moments, positions, "dp") if numeric else compared_groups(moments, self.columns, "dp")
+            found = (
+                compared_numbers(moments, positions, "dp")
+                if positions
+                else compared_groups(moments, self.columns, "dp")
             )
-            erasure = erase_linearly(compared.cross)
+            erasure = erase_linearly(found.cross)
             self.predictor_, self.removed_ = erasure.predictor.T.copy(), erasure.removed.T.copy()
-        elif numeric:
+        elif positions:
             self.coefficients_ = regression_on_numbers(moments, positions)
             self._sensitive_mean = moments.mean[list(positions)]
         else:
             self.shifts_ = group_shifts(moments, self.columns)
         return self
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Drop what an earlier fit with another method left."""
         for name in ("predictor_", "removed_", "shifts_", "coefficients_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
+
+    def _warn_no_groups(self) -> None:
+        warnings.warn(
+            "LinearEraser.fit got no sensitive_features: rows stay as they are and nothing is mitigated. Pass the "
+            "group of each row as sensitive_features=….",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "mean_" in vars(self) or bool(self.__dict__.get("_unsolved"))
 
     def transform(self, X: Any, sensitive_features: Any = None) -> np.ndarray:
         """Take off what was found.
@@ -192,7 +225,7 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features)
         """
-        check_is_fitted(self, "mean_")
+        check_is_fitted(self)
         rows = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if hasattr(self, "predictor_"):
             return rows - ((rows - self.mean_) @ self.predictor_.T) @ self.removed_
@@ -224,5 +257,5 @@ class LinearEraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @property
     def projection_(self) -> np.ndarray:
         """The matrix P of "leace", shape (n_features, n_features)."""
-        check_is_fitted(self, "predictor_")
+        check_is_fitted(self)
         return np.eye(self.n_features_in_) - self.removed_.T @ self.predictor_

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from importlib import import_module
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -177,6 +178,66 @@ class MBFPCA(BaseFairPCA):
         self.random_state = random_state
         self.options = options
 
+    def fit_batches(
+        self,
+        source: Any,
+        *,
+        sensitive: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        sample_size: int = 5000,
+        client: Any = None,
+        store: Any = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Fit to rows that do not fit in memory: a sample guides the search, the exact MMD² of all rows decides.
+
+        One pass over the source takes the moments of all rows and a random sample. The search maximises the variance
+        of all rows subject to the MMD² of the sample. Then a pass projects all rows, and their exact MMD² is computed
+        by pairs of blocks, which takes time of the order n² (about a quarter of an hour of one processor for a million
+        rows of ten components). Where it exceeds `tau`, the search is repeated with a smaller tolerance, a few times
+        at most; the status is ``"infeasible"`` if the exact value still exceeds it.
+
+        Parameters
+        ----------
+        source, sensitive, features
+            As in :meth:`fairpca.GroupMoments.from_batches`; read several times, so no generator.
+        sample_size : int, default=5000
+            Rows of the sample, held in memory.
+        client : distributed.Client, optional
+            A Dask cluster for the exact values; otherwise `n_jobs` threads.
+        store : path or Store, optional
+            Keeps the pairs of blocks, so that a fit that was stopped does not compute them again.
+        progress : callable, optional
+            Called with a line of text after each step.
+
+        Returns
+        -------
+        self
+            ``result_.extra`` has ``mmd2`` (exact, all rows), ``mmd2_guide`` (of the sample), ``guide_bound`` (how far
+            the two may be apart with probability 95 % for a subspace chosen beforehand) and ``sample_size``.
+        """
+        engine = import_module("fairpca.scale.mbf")  # by name: what reads files is not part of the method
+        self._check_all_parameters()
+        if self.fairness != "dp":
+            raise ValueError(
+                f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
+                "it the rows of the class that counts."
+            )
+        settings = self._settings()
+        data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
+        moments: GroupMoments = data.moments
+        self.n_features_in_ = moments.n_features
+        self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+        if moments.n_groups < 2:
+            return self._fit_moments(moments)
+        d = self._check_dimension(moments)
+        self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
+        result: SolverResult = engine.solve_in_batches(
+            data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
+        )
+        self.mmd2_ = float(result.extra["mmd2"])
+        return self._store(result, moments)
+
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)
         if not isinstance(self.bandwidth, str):
@@ -187,7 +248,6 @@ class MBFPCA(BaseFairPCA):
             check_number("n_jobs", self.n_jobs, low=-1, integer=True)
 
     def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
-        options = self._options
         n_components = self._check_dimension(moments)
         self._warn_tiny_groups(groups.labels, groups.counts)
         comparisons = self._comparisons(groups, y)
@@ -195,17 +255,9 @@ class MBFPCA(BaseFairPCA):
         if not np.any(np.sqrt(np.diagonal(covariance)) > 1e-12 * np.maximum(np.abs(X).max(axis=0), 1e-300)):
             raise ValueError("X is constant: there is no variance to explain. Check the columns that were selected.")
         self._warn_large(len(X), n_components)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         centred = X - moments.mean
-        self.bandwidth_ = self._bandwidth(centred, covariance, n_components, seed)
-        settings = MBFSettings(
-            **{field.name: getattr(options, field.name) for field in fields(SearchOptions)},
-            solver=self.solver,
-            repms=REPMSOptions.named(self.variant, options.repms),
-            n_starts=self.n_starts,
-            n_threads=self._threads(),
-            random_state=seed,
-        )
+        settings = self._settings()
+        self.bandwidth_ = self._bandwidth(centred, covariance, n_components, settings.random_state)
         result = solve_mbf(
             centred, comparisons, n_components, float(self.tau), self.bandwidth_, settings, covariance=covariance
         )
@@ -218,6 +270,18 @@ class MBFPCA(BaseFairPCA):
                 stacklevel=4,
             )
         return result
+
+    def _settings(self) -> MBFSettings:
+        """Return the solver's settings, with a seed drawn from the random state."""
+        options = self._options
+        return MBFSettings(
+            **{field.name: getattr(options, field.name) for field in fields(SearchOptions)},
+            solver=self.solver,
+            repms=REPMSOptions.named(self.variant, options.repms),
+            n_starts=self.n_starts,
+            n_threads=self._threads(),
+            random_state=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
 
     def _threads(self) -> int:
         from joblib import effective_n_jobs

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from itertools import product
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._base import BaseFairPCA
@@ -18,6 +16,7 @@ from fairpca._sensitive import (
     Fairness,
     compared_groups,
     compared_numbers,
+    compared_wide,
     distinct_groups,
     joint_moments,
     positions_of,
@@ -26,7 +25,8 @@ from fairpca._sensitive import (
 )
 from fairpca._validation import check_components, check_number
 from fairpca.solvers import SolverResult
-from fairpca.solvers.erasure import Projection, solve_mean_fair
+from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
+from fairpca.wide import WideRows
 
 __all__ = ["MeanFairPCA"]
 
@@ -67,6 +67,9 @@ class MeanFairPCA(BaseFairPCA):
     n_candidates : int or float, default=0.5
         With ``match="mean+covariance"``: how many directions, or which share of those that match the means. Fewer
         match the covariances better and explain less.
+    tol, max_iter : float, default=1e-6, and int, default=500
+        With :class:`~fairpca.WideRows` only, where the solution comes from an iteration: relative residual, and most
+        steps for the oblique code. Moments are solved directly.
 
     Attributes
     ----------
@@ -121,6 +124,8 @@ class MeanFairPCA(BaseFairPCA):
         sensitive: Literal["groups", "numeric"] = "groups",
         columns: Columns = "combined",
         n_candidates: int | float = 0.5,
+        tol: float = 1e-6,
+        max_iter: int = 500,
     ) -> None:
         self.n_components = n_components
         self.projection = projection
@@ -129,9 +134,13 @@ class MeanFairPCA(BaseFairPCA):
         self.sensitive = sensitive
         self.columns = columns
         self.n_candidates = n_candidates
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
         check_number("n_candidates", self.n_candidates, low=0.0, low_open=True)
+        check_number("tol", self.tol, low=0.0, low_open=True, high=1e-2)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
         if self.match == "mean+covariance":
             if self.projection == "oblique":
                 raise ValueError(
@@ -144,18 +153,20 @@ class MeanFairPCA(BaseFairPCA):
                     'use match="mean", or cut the numbers into groups.'
                 )
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Find the code.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
-            The data, or their group moments.
+        X : array-like of shape (n_samples, n_features), DataFrame, GroupMoments or WideRows
+            The data, their group moments, or (for very many features) their products.
         y : array-like of shape (n_samples,), optional
             Outcome with two values, the larger is the positive one; needed by ``fairness="eop"``, else ignored.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it the result is ordinary PCA, with a warning.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, not negative: a row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -163,13 +174,14 @@ class MeanFairPCA(BaseFairPCA):
         """
         self._check_all_parameters()
         self._sensitive_positions = ()
-        if isinstance(X, GroupMoments) or sensitive_features is None:
-            return super().fit(X, y, sensitive_features=sensitive_features)
+        if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
+            return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if self.sensitive == "groups":
-            return super().fit(X, y, sensitive_features=self._groups(X, y, sensitive_features))
-        validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        moments, self._sensitive_positions = joint_moments(X, sensitive_features, y, self.fairness)
-        return self._fit_moments(moments)
+            groups = self._groups(X, y, sensitive_features)
+            return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
+        self._forget()
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:
         """Fit a grid of parameters from moments that are taken once.
@@ -191,29 +203,40 @@ class MeanFairPCA(BaseFairPCA):
         fixed = [name for name in ("sensitive", "fairness") if name in grid]
         if fixed:
             raise ValueError(f"{' and '.join(fixed)} cannot vary within one path; make one path for each value.")
-        if sensitive_features is None or (isinstance(X, GroupMoments) and self.sensitive == "groups"):
+        if isinstance(X, GroupMoments) or sensitive_features is None:
             return super().path(X, y, sensitive_features=sensitive_features, **grid)
         if self.sensitive == "groups":
             return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
-        moments, positions = X, sensitive_features
-        if not isinstance(X, GroupMoments):
-            moments, positions = joint_moments(X, sensitive_features, y, self.fairness)
-        models = [
-            clone(self).set_params(**dict(zip(grid, values, strict=True)))
-            for values in product(*map(list, grid.values()))
-        ]
-        return [model.fit(moments, sensitive_features=positions) for model in models]
+        names = getattr(X, "columns", None)
+        moments, positions = joint_moments(np.asarray(X), sensitive_features, y, self.fairness, names=names)
+        return super().path(moments, sensitive_features=positions, **grid)
+
+    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
+        if sensitive_features is None or self.sensitive == "groups":
+            groups = None if sensitive_features is None else self._groups(X, y, sensitive_features)
+            return super()._moments_of(X, y, groups, sample_weight)
+        moments, self._sensitive_positions = joint_moments(
+            X,
+            sensitive_features,
+            y,
+            self.fairness,
+            names=getattr(self, "feature_names_in_", None),
+            sample_weight=sample_weight,
+        )
+        return moments
 
     def _groups(self, X: Any, y: Any, sensitive_features: Any) -> Any:
         if self.fairness == "dp":
             return sensitive_features
         return with_outcome(sensitive_features, y, len(X))
 
-    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any) -> GroupMoments:
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
         if self.sensitive == "groups":
-            return super()._accept_moments(moments, sensitive_features)
+            return super()._accept_moments(moments, sensitive_features, sample_weight)
         self._sensitive_positions = positions_of(moments, sensitive_features)
-        super()._accept_moments(self._features(moments), None)
+        super()._accept_moments(self._features(moments), None, sample_weight)
         return moments
 
     def _features(self, moments: GroupMoments) -> GroupMoments:
@@ -225,15 +248,7 @@ class MeanFairPCA(BaseFairPCA):
             return False
         if self.fairness == "eop" and all(isinstance(label, tuple) for label in moments.labels):
             return len({label[:-1] for label in moments.labels}) < 2
-        return moments.n_groups < 2
-
-    def _fit_moments(self, moments: GroupMoments) -> Self:
-        # Numbers make one group of all rows, and outcomes make two of one: the base class counts neither as this one.
-        if self._has_one_group(moments):
-            self._warn_single_group(moments.labels)
-            return self._fit_ordinary(moments)
-        self._warn_tiny_groups(moments.labels, moments.counts)
-        return self._store(self._solve_moments(moments, self._check_dimension(moments)), moments)
+        return super()._has_one_group(moments)
 
     def _check_dimension(self, moments: GroupMoments) -> int:
         return check_components(self.n_components, self._features(moments).n_features)
@@ -245,15 +260,26 @@ class MeanFairPCA(BaseFairPCA):
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)
-        matched = None
-        if self.match == "mean+covariance":
-            matched = [(part.covariances(), part.weights) for part in compared.partitions]
+        matched = compared.matched() if self.match == "mean+covariance" else None
         return solve_mean_fair(
             compared.cross, n_components, projection=self.projection, matched=matched, n_candidates=self.n_candidates
         )
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
-        features = self._features(moments)
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        if (self.match, self.fairness, self.sensitive) != ("mean", "dp", "groups"):
+            raise ValueError(
+                'MeanFairPCA takes WideRows with match="mean", fairness="dp" and sensitive="groups" only; use '
+                "GroupMoments for the rest."
+            )
+        directions = compared_wide(rows, self.columns)
+        return solve_mean_fair_wide(
+            rows, directions, n_components, projection=self.projection, tol=self.tol, max_iter=self.max_iter
+        )
+
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
+        features = self._features(moments) if isinstance(moments, GroupMoments) else moments
         super()._store(result, features, covariance if features is moments else None)
         decoder = result.extra.get("decoder")
         if decoder is None or result.basis == "orthonormal":
@@ -262,7 +288,8 @@ class MeanFairPCA(BaseFairPCA):
             self.decoder_ = np.ascontiguousarray(np.rint(self.components_ @ decoder) @ decoder.T)
         self.excluded_ = result.extra.get("excluded", np.zeros((self.n_features_in_, 0))).T
         self.groups_ = self._group_names(moments)
-        self._warn_constant_components(features)
+        if isinstance(features, GroupMoments):
+            self._warn_constant_components(features)
         return self
 
     def _warn_constant_components(self, features: GroupMoments) -> None:
@@ -280,11 +307,11 @@ class MeanFairPCA(BaseFairPCA):
                 stacklevel=5,
             )
 
-    def _group_names(self, moments: GroupMoments) -> tuple[Any, ...]:
+    def _group_names(self, moments: GroupMoments | WideRows) -> tuple[Any, ...]:
         if self._sensitive_positions:
             names = moments.feature_names
             return tuple(j if names is None else names[j] for j in self._sensitive_positions)
-        if self.fairness == "eop" and moments.labels != (None,):
+        if self.fairness == "eop" and len(self.excluded_):
             return distinct_groups(moments.labels)
         return moments.labels
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from fairpca._base import BaseFairPCA
+from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_number
@@ -18,10 +19,13 @@ from fairpca.solvers.minmax import (
     Rounding,
     Variant,
     solve_minmax,
+    solve_minmax_nested,
     solve_minmax_path,
     solve_minmax_sdp,
     solve_minmax_weights,
+    solve_minmax_wide,
 )
+from fairpca.wide import WideRows
 
 __all__ = ["MinMaxFairPCA", "MinMaxOptions"]
 
@@ -47,7 +51,7 @@ class MinMaxOptions(Options):
             check_number("eta", self.eta, low=0, low_open=True)
 
 
-class MinMaxFairPCA(BaseFairPCA):
+class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     """Subspace that minimises the largest reconstruction loss of any group.
 
     The loss of a group is its reconstruction error, averaged over its rows, less the error that its own PCA of the
@@ -59,15 +63,21 @@ class MinMaxFairPCA(BaseFairPCA):
     ----------
     n_components : int, default=2
         Dimension d of the subspace.
-    objective : {"loss", "error"}, default="loss"
+    objective : {"loss", "error", "variance", "nash"}, default="loss"
         "error" minimises the largest reconstruction error instead, which the paper argues against (Figure 2).
+        "variance" maximises the least variance that any group keeps; "nash" the geometric mean of the variances that
+        the groups keep, which no change of a group's unit moves (Tantipongpipat et al. 2019).
     solver : {"dual", "sdp", "mw"}, default="dual"
         "dual" is exact, with a certificate, and by far the fastest. "sdp" is the paper's Algorithm 1 (needs CVXPY
-        and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation.
+        and Clarabel). "mw" is the paper's multiplicative weights (Algorithms 2 and 3), an approximation. The objective
+        "nash" is for "dual" only.
     variant : {"printed", "samadi2018_code", "vu2022_code"}, default="printed"
         For "mw": which of the published versions to follow (:func:`fairpca.solvers.minmax.solve_minmax_weights`).
         With "samadi2018_code" every PCA inside the algorithm subtracts the mean of its input, as the program's calls
         do; where groups are not centred by their own means there is then no certificate.
+    nested : bool, default=False
+        Choose one direction at a time, each the best addition to those before it: leaving out the last components
+        leaves a solution, and every axis means something by itself (after Matakos et al. 2025). "dual" only.
     centering : {"group", "overall", "none"}, default="group"
         What is subtracted before second moments are taken. The paper centres each group by its own mean.
         ``transform`` subtracts the overall mean (nothing for "none"), because it knows no groups.
@@ -81,14 +91,16 @@ class MinMaxFairPCA(BaseFairPCA):
     Attributes
     ----------
     components_ : ndarray of shape (n_components_out, n_features)
-        Orthonormal rows, by decreasing explained variance. Where the solution has fractional eigenvalues (see Notes)
+        Orthonormal rows, by decreasing explained variance (``nested=True``: in the order of choice). Where the
+        solution has fractional eigenvalues (see Notes)
         they are n_components plus a few, orthogonal, and shorter than one.
     mean_ : ndarray of shape (n_features,)
         What ``transform`` subtracts.
     groups_ : tuple
         Group labels.
-    losses_, errors_ : ndarray of shape (n_groups,)
-        Loss and reconstruction error of each group, with the chosen centring.
+    losses_, errors_, variances_ : ndarray of shape (n_groups,)
+        Loss, reconstruction error and variance kept of each group, with the chosen centring. For fractional
+        solutions error and variance add up to the group's own variance as for projections.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_out,)
         Sample variance of the transformed data in each coordinate, and its share of the total.
     result_ : SolverResult
@@ -125,6 +137,7 @@ class MinMaxFairPCA(BaseFairPCA):
         objective: Objective = "loss",
         solver: Literal["dual", "sdp", "mw"] = "dual",
         variant: Variant = "printed",
+        nested: bool = False,
         centering: Centering = "group",
         tol: float = 1e-9,
         max_iter: int = 100,
@@ -134,6 +147,7 @@ class MinMaxFairPCA(BaseFairPCA):
         self.objective = objective
         self.solver = solver
         self.variant = variant
+        self.nested = nested
         self.centering = centering
         self.tol = tol
         self.max_iter = max_iter
@@ -142,9 +156,31 @@ class MinMaxFairPCA(BaseFairPCA):
     def _check_parameters(self) -> None:
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
+        if self.objective == "nash" and self.solver != "dual":
+            raise ValueError(f"objective='nash' is solved by solver='dual' only; got solver={self.solver!r}.")
+        if not isinstance(self.nested, (bool, np.bool_)):
+            raise TypeError(f"nested must be True or False; got {self.nested!r}.")
+        if self.nested and self.solver != "dual":
+            raise ValueError(f"nested=True is for solver='dual' only; got solver={self.solver!r}.")
+
+    def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
+        if self.solver != "dual":
+            raise ValueError(f'MinMaxFairPCA takes WideRows with solver="dual" only; got solver={self.solver!r}.')
+        if self.nested:
+            raise ValueError("nested=True needs the groups' second moments; WideRows give products only.")
+        return solve_minmax_wide(
+            rows,
+            n_components,
+            objective=self.objective,
+            centering=self.centering,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
+        if self.nested:
+            return solve_minmax_nested(matrices, n_components, objective=self.objective, tol=self.tol)
         if self.solver == "dual":
             return solve_minmax(matrices, n_components, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
         if self.solver == "sdp":
@@ -171,18 +207,23 @@ class MinMaxFairPCA(BaseFairPCA):
             recentred=recentred,
         )
 
-    def _store(self, result: SolverResult, moments: GroupMoments, covariance: np.ndarray | None = None) -> Self:
+    def _store(
+        self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
+    ) -> Self:
         super()._store(result, moments, covariance)
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]
+            self.variances_ = result.extra["variances"]
         else:  # a single group: ordinary PCA, which loses nothing
             self.losses_, self.errors_ = np.zeros(1), np.array([result.objective])
+            n = int(np.sum(moments.counts))
+            self.variances_ = np.array([self.explained_variance_.sum() * (1 - 1 / n)])
         return self
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
         dimensions = [model._check_dimension(moments) for model in models]
         others = [{**model.get_params(), "n_components": 0} for model in models]
-        if models[0].solver != "dual" or any(other != others[0] for other in others):
+        if models[0].solver != "dual" or models[0].nested or any(other != others[0] for other in others):
             return super()._solve_path(models, moments)
         first = models[0]
         results = solve_minmax_path(

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
+from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
@@ -54,7 +55,7 @@ class RFPCAOptions(Options):
         check_number("tol", self.tol, low=0)
 
 
-class RFPCA(BaseFairPCA):
+class RFPCA(FrontierMixin, BaseFairPCA):
     """PCA that mitigates the gap between the groups' reconstruction errors, robustly.
 
     It minimises over d-dimensional subspaces the worst case, over all distributions whose groups lie within given

@@ -34,8 +34,10 @@ def book_notebook(source: Path, profile: str, root: Path) -> Any:
     path = notebooks.executed_path(source, profile, root)
     if not path.exists():
         raise ChapterError(f"{name}: has not been executed; run `make notebooks` first")
+    record = notebooks.stored_record(path)
+    if not record:
+        raise ChapterError(f"{name}: {path} is damaged or was altered; run `make notebooks`, which executes it again")
     done = nbformat.read(path, 4)
-    record = done.metadata["fairpca"]
     if record["stamp"] != notebooks.stamp(source, record["parameters"], root):
         raise ChapterError(f"{name}: the chapter, the package or the data have changed; run `make notebooks` first")
     if record["parameters"].get("profile", profile) != profile:

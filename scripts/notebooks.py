@@ -28,7 +28,6 @@ import nbformat
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-EXECUTED = ROOT / "_executed"
 PROFILES = ("smoke", "paper")
 CELL_TIMEOUT = 600  # seconds; the paper profile has no limit
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -57,6 +56,10 @@ def chapters_in_toc(root: Path = ROOT) -> list[Path]:
                 yield from files(item)
         elif isinstance(node, dict):
             yield from (value for key, value in node.items() if key in ("root", "file"))
+            if "glob" in node:
+                yield from (
+                    str(path.relative_to(root).with_suffix("")) for path in sorted(root.glob(node["glob"] + ".md"))
+                )
             for value in node.values():
                 yield from files(value)
 
@@ -151,10 +154,18 @@ def stamp(source: Path, parameters: dict[str, Any], root: Path = ROOT) -> str:
 
 
 def stored_record(path: Path) -> dict[str, Any]:
-    """Return what was written about an execution (stamp, seconds, parameters); empty if there is none."""
-    if not path.exists():
+    """Return what was written about an execution (stamp, seconds, parameters); empty if there is none that is whole."""
+    try:
+        done = nbformat.read(path, 4)
+    except (OSError, ValueError, AttributeError, KeyError, nbformat.ValidationError):
         return {}
-    return dict(json.loads(path.read_text(encoding="utf8"))["metadata"].get("fairpca", {}))
+    record = dict(done.metadata.get("fairpca", {}))
+    return record if record.get("content") == content_digest(done) else {}
+
+
+def content_digest(notebook: Any) -> str:
+    """Return the hash of the cells of an executed notebook, so that an altered one is noticed."""
+    return hashlib.sha256(json.dumps(notebook.cells, sort_keys=True).encode()).hexdigest()
 
 
 def default_mirror(root: Path = ROOT) -> None:
@@ -171,6 +182,8 @@ def _kernel_environment(root: Path) -> Iterator[None]:
     wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
     if os.environ.get("FAIRPCA_MIRROR"):  # the kernel works in another folder
         wanted["FAIRPCA_MIRROR"] = str(Path(os.environ["FAIRPCA_MIRROR"]).expanduser().resolve())
+    if not os.access(Path.home(), os.W_OK):  # matplotlib would complain on every page
+        wanted["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", str(root / "_executed" / "matplotlib"))
     wanted["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
@@ -254,6 +267,7 @@ def execute(
             "stamp": wanted,
             "seconds": round(time.perf_counter() - start, 1),
             "parameters": values,
+            "content": content_digest(done),
         }
         nbformat.write(done, after)
         target.parent.mkdir(parents=True, exist_ok=True)

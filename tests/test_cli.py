@@ -140,8 +140,19 @@ def test_benchmarks_start_anew_with_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     cli._pin_threads()
     program, command, environment = started[0]
-    assert program == sys.executable and command[1:3] == ["-m", "fairpca"]
+    assert program == sys.executable and command[1:4] == ["-P", "-m", "fairpca"]
+    assert environment["PYTHONPATH"].split(os.pathsep)[0] == str(Path(cli.__file__).parents[1])
     assert {environment[name] for name in cli._THREADS} == {"1"}
+
+
+def test_benchmarks_import_nothing_from_the_current_folder(tmp_path):
+    (tmp_path / "fairpca.py").write_text("raise SystemExit('somebody else')")
+    (tmp_path / "numpy.py").write_text("raise SystemExit('somebody else')")
+    program = "import os, sys\nfrom fairpca import cli\nsys.argv = ['fairpca', '--version']\ncli._pin_threads()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("fairpca ") and done.returncode == 0, done.stderr
 
 
 def test_closed_pipe():

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from chapter_code import cells
+
+import fairpca
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in (ROOT / "fairpca").rglob("*.py")
 }
+# The files of the estimators, as `fairpca` knows them.
+ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca._HOME.values()} - {"solvers"}))
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_fit _cli_model _cli_table __main__",
+    "cli _cli_choose _cli_compare _cli_fit _cli_moments _cli_model _cli_report _cli_table __main__",
     "bench",
     "experiments",
     "published",
     "report plotting",
     "own_data",
-    "minmax fpca mbfpca rfpca pca meanfair eraser _base",
+    f"{ESTIMATORS} _base _collects _frontier",
     "metrics datasets synthetic",
-    "_sensitive",
+    "_sensitive scale",
+    "wide",
     "_moments",
     "solvers",
-    "linalg _options",
+    "linalg _options _archive _moment_sums",
     "_validation _resources _tables _outputs _interrupts",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
@@ -97,10 +102,45 @@ def test_private_names_stay_in_their_package(module):
 
 @pytest.mark.parametrize("chapter", sorted((ROOT / "chapters").rglob("*.md")), ids=lambda path: path.stem)
 def test_chapters_import_public_names_only(chapter):
-    text = chapter.read_text(encoding="utf8")
-    for cell in re.findall(r"```\{code-cell\}.*?\n(.*?)```", text, re.DOTALL):
-        code = re.sub(r"\A(?:---\n.*?---\n|(?::[^\n]*\n)+)", "", cell.lstrip("\n"), flags=re.DOTALL)
-        for module, name in imported(ast.parse(code)):
+    for code in cells(chapter):
+        for module, name in imported(code):
             assert private(module, name) is None, f"{module}.{name} is private; export it, or do without"
             if module.startswith("fairpca.solvers."):
                 assert module.count(".") == 2, f"{module} is a part of a family; import from the family"
+
+
+def private_attributes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield what is taken from another object by a name that begins with one underscore."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            if owner not in ("self", "cls"):
+                yield node.lineno, node.attr
+
+
+def test_private_attributes_stay_in_their_package():
+    """What no file of the folder defines is another package's own affair, or another library's."""
+    trees = {path: ast.parse(path.read_text(encoding="utf8")) for path in SOURCES.values()}
+    own: dict[Path, set[str]] = {}
+    for path, tree in trees.items():
+        names = own.setdefault(path.parent, set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    of_package = set().union(*own.values())
+    taken = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path, tree in trees.items()
+        for line, name in private_attributes(tree)
+        if name in of_package - own[path.parent]
+    ]
+    assert not taken, "give it a public name, or do without"
+
+
+@pytest.mark.parametrize("chapter", sorted((ROOT / "chapters").rglob("*.md")), ids=lambda path: path.stem)
+def test_chapters_use_public_attributes_only(chapter):
+    assert [found for cell in cells(chapter) for found in private_attributes(cell)] == []

@@ -294,3 +294,25 @@ def test_several_groups_from_several_columns():
     assert len(model.groups_) == len(model.losses_) == 4
     assert model.result_.status == "optimal"
     assert len(model.components_) <= 3
+
+
+@pytest.mark.parametrize("objective", ["variance", "nash"])
+def test_criteria_of_the_variances(rows, objective):
+    X, s = rows
+    model = MinMaxFairPCA(2, objective=objective).fit(X, sensitive_features=s)
+    V = model.components_.T
+    kept = [np.sum((A @ V) ** 2) / len(A) for A in centred_groups(X, s)]
+    assert model.variances_ == pytest.approx(kept)
+    assert model.variances_ + model.errors_ == pytest.approx([np.sum(A**2) / len(A) for A in centred_groups(X, s)])
+    assert model.result_.sense == "max" and model.result_.status == "optimal"
+    assert model.result_.objective == pytest.approx(min(kept) if objective == "variance" else np.prod(kept) ** 0.5)
+    others = (MinMaxFairPCA(2, objective=other).fit(X, sensitive_features=s) for other in ("loss", "error"))
+    for other in others:
+        found = other.variances_
+        assert model.result_.bound >= (found.min() if objective == "variance" else np.prod(found) ** 0.5)
+
+
+def test_nash_is_for_the_dual_solver(rows):
+    X, s = rows
+    with pytest.raises(ValueError, match=r"objective='nash' is solved by solver='dual' only; got solver='mw'"):
+        MinMaxFairPCA(2, objective="nash", solver="mw").fit(X, sensitive_features=s)

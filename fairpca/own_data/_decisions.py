@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairpca.own_data._far import limits
+
 __all__ = ["Decision", "Rules", "decide"]
 
 Role = Literal["number", "pair", "category", "left out", "group", "target"]
@@ -32,6 +34,10 @@ class Rules:
         So many levels of a category get an indicator each, the most frequent ones; the others have none.
     max_missing : float
         A column with a larger share of missing values is left out.
+    min_different : int
+        A column where fewer rows differ from its most frequent value is left out.
+    far : {"draw in", "keep"}
+        What happens to values far from all others (see :class:`fairpca.own_data.DrawIn`).
     numbers, categories, drop, keep : tuple of str
         Columns that are taken as numbers, as categories, never, or in spite of a rule that would leave them out.
     """
@@ -40,6 +46,8 @@ class Rules:
     missing: Literal["impute", "drop", "error"] = "impute"
     max_levels: int = 20
     max_missing: float = 0.5
+    min_different: int = 10
+    far: Literal["draw in", "keep"] = "draw in"
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -50,6 +58,8 @@ class Rules:
 
         check_choice("scale", self.scale, ("standardise", "none"))
         check_choice("missing", self.missing, ("impute", "drop", "error"))
+        check_choice("far", self.far, ("draw in", "keep"))
+        check_number("min_different", self.min_different, low=1, integer=True)
         check_number("max_levels", self.max_levels, low=2, integer=True)
         check_number("max_missing", self.max_missing, low=0, high=1)
 
@@ -103,6 +113,9 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
         return Decision(name, "left out", "has no value at all")
     if distinct == 1 and not (missing and rules.missing == "impute" and column.dtype == object):
         return Decision(name, "left out", f"has the same value, {words_of(present)[0]!r}, in every row that has one")
+    different = len(present) - int(present.value_counts().iloc[0])
+    if different < rules.min_different and missing < rules.min_different and len(column) > 50 and not kept:
+        return Decision(name, "left out", f"has the same value in all but {different} rows; --keep takes it")
     if missing > rules.max_missing * len(column) and not kept:
         return Decision(name, "left out", f"is missing in {missing} of {len(column)} rows; --keep takes it")
     if missing and rules.missing == "error":
@@ -141,6 +154,14 @@ def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
     parts = [what]
     if missing:
         parts.append(f"{missing} missing get the median")
+    if column.dtype.kind in "iuf" and rules.far == "draw in":
+        values = numbers_of(column)
+        low, high = limits(values)
+        far = int(np.sum((values < low) | (values > high)))
+        if far:
+            parts.append(
+                f"{far} far from all others are drawn in to {low if (values < low).any() else high:.4g}; --far"
+            )
     parts.append("standardised" if rules.scale == "standardise" else "not scaled")
     return "; ".join(parts)
 

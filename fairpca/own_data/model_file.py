@@ -39,8 +39,8 @@ class SavedModel:
     columns : tuple of Decision
         The columns that are features, in the order of the matrix.
     arrays : dict of str to ndarray
-        ``fill, mean, scale`` of the numbers, ``pair_mean, pair_scale`` of the pairs; ``matrix, offset`` map prepared
-        rows x to ``x @ matrix + offset``, ``back_matrix, back_offset`` back.
+        ``low, high, fill, mean, scale`` of the numbers, ``pair_mean, pair_scale`` of the pairs; ``matrix, offset``
+        map prepared rows x to ``x @ matrix + offset``, ``back_matrix, back_offset`` back.
     components : tuple of str
         Names of what comes out.
     provenance : dict
@@ -155,18 +155,18 @@ class SavedModel:
         rows = table.rows
         absent = [d.column for d in self.columns if d.column not in rows.columns]
         if absent:
-            named = ", ".join(map(repr, absent[:10])) + (", …" if len(absent) > 10 else "")
+            shown = ", ".join(map(repr, absent[:10])) + (", …" if len(absent) > 10 else "")
+            known = ", ".join(map(str, rows.columns[:20]))
             raise ValueError(
-                f"{table.source!r} has no column {named}, which the model was fitted with; "
-                f"its columns are {', '.join(map(str, rows.columns[:20]))}."
-                " Give a table with the columns of the training table."
+                f"{table.source!r} has no column {shown}, which the model was fitted with; its columns are {known}. "
+                "Give a table with the columns of the training table."
             )
         notes = self._order(table)
         parts: list[np.ndarray] = []
         numbers = [self._number(table, d) for d in self.columns if d.role == "number"]
         if numbers:
             X = np.column_stack(numbers)
-            filled = np.where(np.isnan(X), self.arrays["fill"], X)
+            filled = np.where(np.isnan(X), self.arrays["fill"], np.clip(X, self.arrays["low"], self.arrays["high"]))
             if np.isnan(X).any():
                 notes.append(f"{int(np.isnan(X).sum())} missing numbers get the median of the training rows")
             parts.append((filled - self.arrays["mean"]) / self.arrays["scale"])
@@ -258,6 +258,9 @@ def _learned(transformer: Any) -> dict[str, np.ndarray]:
     numbers, pairs = steps.get("numbers"), steps.get("pairs")
     fill = numbers.named_steps["simpleimputer"].statistics_ if numbers is not None else empty
     found: dict[str, np.ndarray] = {"fill": np.asarray(fill, dtype=float)}
+    drawn = numbers.named_steps.get("drawin") if numbers is not None else None
+    found["low"] = np.full(len(fill), -np.inf) if drawn is None else drawn.low_
+    found["high"] = np.full(len(fill), np.inf) if drawn is None else drawn.high_
     for prefix, step, size in (("", numbers, len(fill)), ("pair_", pairs, None)):
         scaler = step.named_steps.get("standardscaler") if step is not None else None
         width = (

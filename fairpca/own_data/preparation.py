@@ -12,6 +12,7 @@ import pandas as pd
 
 from fairpca.own_data._copies import copies_of_the_group
 from fairpca.own_data._decisions import MISSING, Decision, Rules, decide, numbers_of, words_of
+from fairpca.own_data._far import DrawIn
 from fairpca.own_data.reading import Table
 
 __all__ = ["Prepared", "as_numbers", "as_words", "column_transformer", "prepare"]
@@ -30,7 +31,7 @@ def as_words(columns: Any) -> pd.DataFrame:
     return pd.DataFrame(words, index=frame.index, dtype=object)
 
 
-def column_transformer(decisions: Sequence[Decision], scale: str = "standardise") -> Any:
+def column_transformer(decisions: Sequence[Decision], scale: str = "standardise", far: str = "draw in") -> Any:
     """Return the preparation as an unfitted scikit-learn transformer, to be the first step of a Pipeline.
 
     Levels are fixed; medians, means and scales are learned by its ``fit``, from the training rows only.
@@ -41,6 +42,8 @@ def column_transformer(decisions: Sequence[Decision], scale: str = "standardise"
         What becomes of each column.
     scale : {"standardise", "none"}
         Whether numbers, dates and pairs are standardised.
+    far : {"draw in", "keep"}
+        What happens to values far from all others.
 
     Returns
     -------
@@ -54,6 +57,7 @@ def column_transformer(decisions: Sequence[Decision], scale: str = "standardise"
     scaling = [StandardScaler()] if scale == "standardise" else []
     numbers = make_pipeline(
         FunctionTransformer(as_numbers, feature_names_out="one-to-one"),
+        *([DrawIn()] if far == "draw in" else []),
         SimpleImputer(strategy="median", keep_empty_features=True),
         *scaling,
     )
@@ -119,7 +123,7 @@ class Prepared:
 
     def transformer(self) -> Any:
         """Return the preparation, an unfitted ``ColumnTransformer``."""
-        return column_transformer(self.decisions, self.rules.scale)
+        return column_transformer(self.decisions, self.rules.scale, self.rules.far)
 
     def features(self) -> pd.DataFrame:
         """Return the matrix of features of all rows, prepared with medians, means and scales of all rows."""
@@ -173,7 +177,7 @@ def prepare(
     wanted = [*sensitive, *([target] if target else []), *rules.numbers, *rules.categories, *rules.drop, *rules.keep]
     table.check_columns(wanted)
     if not sensitive:
-        raise ValueError("No sensitive column is given; name the column that says the group of each row.")
+        raise ValueError("No sensitive column is given; name the column that says the group of each row (--sensitive).")
     if target in sensitive:
         raise ValueError(f"{target!r} is both sensitive and target; give two different columns.")
     notes, rows = list(table.notes), table.rows
@@ -283,6 +287,13 @@ def _warnings(prepared: Prepared) -> list[str]:
         "the features; leave it out with --drop unless that is meant."
         for name, share in copies_of_the_group(prepared.frame, prepared.decisions, prepared.labels.to_numpy())
     ]
+    if prepared.target is not None and prepared.target.nunique() <= 20:
+        answers = words_of(prepared.target)
+        found += [
+            f"{name!r} alone tells {share:.0%} of {prepared.target.name!r}, which is to be predicted; leave it out "
+            "with --drop if it is not known beforehand."
+            for name, share in copies_of_the_group(prepared.frame, prepared.decisions, answers)
+        ]
     counts = prepared.labels.value_counts()
     if len(counts) == 1:
         found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")

@@ -29,6 +29,13 @@ def _columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
         raise ValueError(f"the table has no column {missing}; it has {list(frame.columns)}.")
 
 
+def _labelled(ax: Any, xlabel: str, ylabel: str, *, legend: bool = True) -> Any:
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if legend:
+        ax.legend()
+    return ax
+
+
 def plot_group_curves(
     table: pd.DataFrame,
     ax: Any = None,
@@ -85,10 +92,7 @@ def plot_group_curves(
             if spread is not None:
                 low, high = part[y] - part[spread], part[y] + part[spread]
                 ax.fill_between(part[x], low, high, color=color, alpha=0.15, linewidth=0)
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    ax.legend()
-    return ax
+    return _labelled(ax, xlabel, ylabel)
 
 
 def plot_boxes(
@@ -160,11 +164,7 @@ def plot_boxes(
             ax.scatter([], [], s=30, color=style.color, marker=style.marker, label=str(m))
     ax.set_xticks(np.arange(len(settings)), [str(s) for s in settings])
     ax.set_xlim(-0.6, len(settings) - 0.4)
-    ax.set_xlabel(x if xlabel is None else xlabel)
-    ax.set_ylabel(y if ylabel is None else ylabel)
-    if hue is not None:
-        ax.legend()
-    return ax
+    return _labelled(ax, x if xlabel is None else xlabel, y if ylabel is None else ylabel, legend=hue is not None)
 
 
 def plot_spectrum(
@@ -196,10 +196,7 @@ def plot_spectrum(
         ax.axvline(cut + 0.5, color="#555555", linewidth=1.0, linestyle=":", label=f"first {cut}")
     if log:
         ax.set_yscale("log")
-    ax.set_xlabel("position")
-    ax.set_ylabel(ylabel)
-    ax.legend()
-    return ax
+    return _labelled(ax, "position", ylabel)
 
 
 def plot_convergence(
@@ -244,10 +241,7 @@ def plot_convergence(
             label=name,
         )
     ax.set_yscale("log")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel or ("value" if reference is None else "relative excess over the optimum"))
-    ax.legend()
-    return ax
+    return _labelled(ax, xlabel, ylabel or ("value" if reference is None else "relative excess over the optimum"))
 
 
 def plot_tradeoff(
@@ -293,10 +287,7 @@ def plot_tradeoff(
             ax.xaxis.set_major_locator(MaxNLocator(6))
             ax.xaxis.set_minor_locator(NullLocator())
             ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    ax.legend()
-    return ax
+    return _labelled(ax, x, y)
 
 
 def plot_verdicts(

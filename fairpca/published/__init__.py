@@ -3,7 +3,8 @@
 Every number that a paper prints is one row of the scoreboard, with a verdict that is computed: ``equal`` to the printed
 digits, ``close`` within a stated tolerance, ``differs`` (with the reason), or ``not yet``. What a paper says in
 words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked; a theorem is ``proved``,
-``refuted``, or ``not refuted`` in a stated number of attempts. Numbers such as times, of which nobody claims that they
+``refuted``, or ``not refuted`` in a stated number of attempts. How experiments were run is a *setting*: the published
+program runs them ``as stated`` or ``otherwise``. Numbers such as times, of which nobody claims that they
 repeat, are ``not judged``.
 """
 
@@ -21,7 +22,10 @@ from fairpca.published.declarations import (
     load,
     load_claims,
     load_errata,
+    load_loadings,
+    load_places,
     load_reasons,
+    load_settings,
     load_tolerances,
     paper,
     papers,
@@ -40,7 +44,10 @@ __all__ = [
     "load",
     "load_claims",
     "load_errata",
+    "load_loadings",
+    "load_places",
     "load_reasons",
+    "load_settings",
     "load_tolerances",
     "paper",
     "papers",

@@ -11,13 +11,29 @@ import pandas as pd
 from fairpca._resources import data_paths, paper_path
 from fairpca._tables import read_table
 from fairpca.published.comparison import compare
-from fairpca.published.declarations import Exhibit, Paper, load, load_claims, load_reasons, load_tolerances, papers
+from fairpca.published.declarations import (
+    Exhibit,
+    Paper,
+    load,
+    load_claims,
+    load_reasons,
+    load_settings,
+    load_tolerances,
+    papers,
+)
 
 __all__ = ["CLAIM_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
 
 # Of statements about data and runs, and of theorems, about which runs alone can say little.
 CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
-VERDICTS = ("equal", "close", "differs", "not judged", *CLAIM_VERDICTS, "not yet")
+# Of settings: they are how numbers were made, and count neither as numbers nor as claims.
+SETTING_VERDICTS = ("as stated", "otherwise")
+VERDICTS = ("equal", "close", "differs", "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
+# What is said in words, by kind: where it is published, the results that judge it, and the verdicts it may have.
+_WORDS = {
+    "claim": (load_claims, "claims*.csv", CLAIM_VERDICTS),
+    "setting": (load_settings, "settings.csv", SETTING_VERDICTS),
+}
 
 
 def _folder(paper: str, results: str | Path | None) -> Path:
@@ -42,25 +58,27 @@ def _answers(exhibit: Exhibit, results: str | Path | None) -> pd.DataFrame | Non
     return pd.concat(parts, ignore_index=True) if parts else None
 
 
-def _judged_claims(paper: str, folder: Path) -> pd.DataFrame:
-    claims = load_claims(paper)
-    files = sorted(folder.glob("claims*.csv"))
+def _judged_words(paper: str, folder: Path, kind: str) -> pd.DataFrame:
+    read, pattern, allowed = _WORDS[kind]
+    said = read(paper)
+    files = sorted(folder.glob(pattern))
     frames = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files if ".cells." not in path.name]
     columns = ["id", "ours", "verdict", "reason"]
     judged = pd.concat([frame[columns] for frame in frames]) if frames else pd.DataFrame(columns=columns, dtype=str)
-    unknown = sorted(set(judged["id"]) - set(claims["id"]))
+    unknown = sorted(set(judged["id"]) - set(said["id"]))
     if unknown:
-        raise ValueError(f"Results of {paper} judge claims that are not published: {', '.join(unknown)}.")
-    wrong = sorted(set(judged["verdict"]) - set(CLAIM_VERDICTS))
+        raise ValueError(f"Results of {paper} judge {kind}s that are not published: {', '.join(unknown)}.")
+    # A statement about what cannot be run here may stand beside ours without a verdict.
+    wrong = sorted(set(judged["verdict"]) - {*allowed, "not judged"})
     if wrong:
-        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(CLAIM_VERDICTS)}.")
-    joined = claims.merge(judged, on="id", how="left", validate="one_to_one")
+        raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(allowed)}.")
+    joined = said.merge(judged, on="id", how="left", validate="one_to_one")
     joined["verdict"] = joined["verdict"].fillna("not yet")
     return pd.DataFrame(
         {
             "paper": paper,
             "exhibit": joined["exhibit"],
-            "kind": "claim",
+            "kind": kind,
             "id": joined["id"],
             "statement": joined["statement"],
             "where": joined["where"],
@@ -79,6 +97,7 @@ def _judged_numbers(paper: Paper, exhibit: Exhibit, results: str | Path | None) 
         load_tolerances(paper.name),
         exhibit=f"{paper.name}/{exhibit.name}",
         reasons=load_reasons(paper.name),
+        results=results,
     )
     judged.insert(0, "paper", paper.name)
     judged.insert(1, "exhibit", exhibit.name)
@@ -117,14 +136,14 @@ def scoreboard(results: str | Path | None = None) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``paper, exhibit, kind`` (``"number"``: printed; ``"stored"``: in the files from which the authors drew
-        a figure; ``"claim"``), the key columns, ``statistic, printed, ours,
+        a figure; ``"claim"``; ``"setting"``: how an experiment was run), the key columns, ``statistic, printed, ours,
         difference, tolerance, verdict, reason``, ``printed_text, ours_text`` (as they are to be shown) and, for
-        claims, ``id, statement, where``.
+        claims and settings, ``id, statement, where``.
     """
     parts = []
     for paper in papers():
         parts += [_judged_numbers(paper, exhibit, results) for exhibit in paper.tables]
-        parts.append(_judged_claims(paper.name, _folder(paper.name, results)))
+        parts += [_judged_words(paper.name, _folder(paper.name, results), kind) for kind in _WORDS]
     board = pd.concat([part for part in parts if len(part)], ignore_index=True)
     for paper in papers():
         board = _with_open(board, paper)

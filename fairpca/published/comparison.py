@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fairpca._resources import paper_path
+from fairpca._tables import read_table
 from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
-__all__ = ["KEYS", "STATISTICS", "compare"]
+__all__ = ["KEYS", "STATISTICS", "compare", "measured"]
 
 KEYS = ("dataset", "p", "method", "setting", "d", "metric", "protocol")
 STATISTICS = ("value", "mean", "sd", "min", "q1", "median", "q3", "max")
@@ -24,19 +27,60 @@ def _long(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
     return table.melt(id_vars=keep, value_vars=statistics, var_name="statistic", value_name=value)
 
 
-def _tolerance(exhibit: str, row: Mapping[Hashable, Any], tolerances: Sequence[Tolerance]) -> float:
+def _applies(tolerance: Tolerance, exhibit: str, row: Mapping[Hashable, Any]) -> bool:
+    patterns = (tolerance.exhibit, tolerance.dataset, tolerance.method, tolerance.metric, tolerance.statistic)
     wanted = (exhibit, *(str(row.get(name, "")) for name in ("dataset", "method", "metric", "statistic")))
+    return all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True))
+
+
+def _tolerance(exhibit: str, row: Mapping[Hashable, Any], tolerances: Sequence[Tolerance]) -> float:
     for tolerance in tolerances:
-        patterns = (tolerance.exhibit, tolerance.dataset, tolerance.method, tolerance.metric, tolerance.statistic)
-        if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
-            return tolerance.absolute + tolerance.relative * abs(float(row["printed"]))
+        if _applies(tolerance, exhibit, row):
+            moved = [factor * row[name] for name, factor in (("grain", tolerance.grains), ("noise", tolerance.noises))]
+            # What was not measured allows nothing.
+            return float(tolerance.units * 10.0 ** -int(row["decimals"]) + np.nansum(moved))
     return 0.0
+
+
+def measured(
+    tolerances: Sequence[Tolerance], exhibit: str = "", results: str | Path | None = None
+) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Read what tolerances are derived from: by keys and statistic of a number, its ``grain`` and ``noise``.
+
+    Parameters
+    ----------
+    tolerances : sequence of Tolerance
+        Their `derived_from` names the results.
+    exhibit : str
+        Only rows of this exhibit, where the results have a column of that name.
+    results : path, optional
+        Other folder with results; default ``data/results``. A result that is not there allows nothing.
+    """
+    found: dict[tuple[str, ...], tuple[float, float]] = {}
+    for name in dict.fromkeys(tolerance.derived_from for tolerance in tolerances if tolerance.derived_from):
+        paper, _, stem = name.partition("/")
+        path = (paper_path("results", paper) if results is None else Path(results) / paper) / f"{stem}.csv"
+        if path.is_file():
+            table = read_table(path)
+            for row in table[table["exhibit"] == exhibit].to_dict("records"):
+                found[_label(row)] = float(row["grain"]), float(row["noise"])
+    return found
+
+
+def _label(row: Mapping[Hashable, Any]) -> tuple[str, ...]:
+    """Identify a number by its keys, whole numbers without a point and missing ones empty."""
+    words = []
+    for name in (*KEYS, "statistic"):
+        value: Any = row.get(name, "")
+        number = isinstance(value, float | int | np.number)
+        words.append("" if pd.isna(value) else f"{value:g}" if number else str(value))
+    return tuple(words)
 
 
 def _verdict(printed: float, text: str, ours: float, decimals: int, tolerance: float) -> str:
     if np.isnan(printed):
         # Words instead of a number: we agree if we have none either.
-        return "equal" if text and np.isnan(ours) else "differs"
+        return "equal" if text and np.isnan(ours) else "not judged"
     # The binary form of decimal numbers needs a little room.
     difference = abs(ours - printed) - 1e-12 * max(1.0, abs(printed))
     if difference <= 0.5 * 10.0**-decimals:
@@ -51,6 +95,7 @@ def compare(
     *,
     exhibit: str = "",
     reasons: pd.DataFrame | None = None,
+    results: str | Path | None = None,
 ) -> pd.DataFrame:
     """Join our numbers with the printed ones and judge each.
 
@@ -68,7 +113,10 @@ def compare(
     reasons : DataFrame, optional
         Rows ``exhibit, dataset, method, setting, d, metric, statistic, reason`` with wildcards; the first match
         counts. A reason may contain ``{spread}``, the standard deviation of our number, and ``{away}``, the
-        difference in units of it.
+        difference in units of it; ``{noise}``, what repetition moves, and ``{moves}``, the difference in units of it;
+        and ``{share}``, the difference in per cent of the printed number.
+    results : path, optional
+        Other folder with the results from which tolerances are derived.
 
     Returns
     -------
@@ -95,6 +143,9 @@ def compare(
         joined = joined.merge(spread, on=keys, how="left", validate="many_to_one")
         # No number of ours answers words ("fail to converge"), but not a number.
         joined["known"] = joined["known"].eq(True) & (joined["ours"].notna() | (joined["text"] != ""))
+    known = measured(tolerances, name, results)
+    found = [known.get(_label(row), (np.nan, np.nan)) for row in joined.to_dict("records")]
+    joined["grain"], joined["noise"] = [grain for grain, _ in found], [noise for _, noise in found]
     joined["tolerance"] = [_tolerance(name, row, tolerances) for row in joined.to_dict("records")]
     joined["difference"] = joined["ours"] - joined["printed"]
     columns = (joined[name] for name in ("printed", "text", "ours", "decimals", "tolerance", "known"))
@@ -104,7 +155,8 @@ def compare(
     ]
     patterns = [] if reasons is None else reasons.to_dict("records")
     joined["reason"] = [
-        _reason(name, row, patterns) if row["verdict"] == "differs" else "" for row in joined.to_dict("records")
+        _reason(name, row, patterns) if row["verdict"] in ("differs", "not judged") else ""
+        for row in joined.to_dict("records")
     ]
     for metric, why in (declared[0].not_judged if declared else {}).items():
         shown = (joined["metric"] == metric) & (joined["verdict"] != "not yet")
@@ -159,6 +211,17 @@ def _reason(exhibit: str, row: Mapping[Hashable, Any], reasons: Sequence[Mapping
     for candidate in reasons:
         patterns = [candidate[name] for name in ("exhibit", *fields)]
         if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
-            spread = float(row.get("spread", np.nan))
-            return str(candidate["reason"]).format(spread=spread, away=abs(float(row["difference"])) / spread)
+            size = abs(float(row["difference"]))
+            spread, noise = float(row.get("spread", np.nan)), float(row.get("noise", np.nan))
+            return str(candidate["reason"]).format(
+                spread=spread,
+                away=_ratio(size, spread),
+                noise=noise,
+                moves=_ratio(size, noise),
+                share=100 * _ratio(size, abs(float(row["printed"]))),
+            )
     return ""
+
+
+def _ratio(size: float, unit: float) -> float:
+    return size / unit if unit else np.inf

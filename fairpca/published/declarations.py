@@ -27,7 +27,10 @@ __all__ = [
     "load",
     "load_claims",
     "load_errata",
+    "load_loadings",
+    "load_places",
     "load_reasons",
+    "load_settings",
     "load_tolerances",
     "paper",
     "papers",
@@ -37,9 +40,11 @@ KINDS = ("paper", "study")
 ERRATUM_KINDS = ("print", "code", "note")
 CLAIM_COLUMNS = ("id", "exhibit", "statement", "value", "unit", "where")
 REASON_COLUMNS = ("exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason")
+LOADING_COLUMNS = ("dataset", "method", "setting", "d", "split", "feature", "first", "second")
+PLACE_COLUMNS = ("item", "chapter", "label")
 ERRATA_COLUMNS = ("id", "kind", "where", "printed", "found", "evidence")
 # Files of a paper's folder that are not published tables.
-NOT_TABLES = ("claims", "errata", "reasons", "tolerances")
+NOT_TABLES = ("claims", "errata", "loadings", "places", "reasons", "settings", "tolerances")
 
 Declared = TypeVar("Declared")
 
@@ -161,18 +166,25 @@ class Paper:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far ours may be from print and still be called close.
+    """How far ours may be from print and still be called close; no length in it is typed.
+
+    Allowed is ``units`` of the last printed digit, plus ``grains`` and ``noises`` times what was measured for this very
+    number and stands in the result `derived_from`.
 
     Attributes
     ----------
     exhibit, dataset, method, metric, statistic : str
         Where it applies; ``*`` is a wildcard. The first match counts; what matches none has no tolerance.
-    absolute, relative : float
-        Allowed difference is ``absolute + relative * |printed|``.
+    units : float
+        Units of the last printed digit.
+    grains : float
+        Times the result's ``grain``, the smallest step by which the number can change, such as one row of a test part.
+    noises : float
+        Times the result's ``noise``, the standard deviation of the difference between two computations of the number.
     why : str
         Why not less.
     derived_from : str
-        The result from which the size was computed, if it was.
+        The result with ``grain`` and ``noise``, if they count.
     """
 
     exhibit: str
@@ -180,8 +192,9 @@ class Tolerance:
     method: str
     metric: str
     statistic: str
-    absolute: float
-    relative: float
+    units: float
+    grains: float
+    noises: float
     why: str
     derived_from: str = ""
 
@@ -310,6 +323,11 @@ def load_claims(paper: str) -> pd.DataFrame:
     return _words(paper, "claims", CLAIM_COLUMNS)
 
 
+def load_settings(paper: str) -> pd.DataFrame:
+    """Read what a paper states about how its experiments were run, in the columns of `load_claims`."""
+    return _words(paper, "settings", CLAIM_COLUMNS)
+
+
 def load_errata(paper: str) -> pd.DataFrame:
     """Read where print, code and what we find differ: ``id, kind, where, printed, found, evidence``.
 
@@ -323,15 +341,37 @@ def load_errata(paper: str) -> pd.DataFrame:
     return errata
 
 
+def load_places(paper: str) -> pd.DataFrame:
+    """Read where the book shows what a paper numbers: ``item`` ("Figure 3", "Lemma 4.7"), ``chapter, label``."""
+    return _words(paper, "places", PLACE_COLUMNS)
+
+
 def load_reasons(paper: str) -> pd.DataFrame:
     """Read why numbers differ: patterns ``exhibit, dataset, method, setting, d, metric, statistic`` and ``reason``."""
     return _words(paper, "reasons", REASON_COLUMNS)
 
 
+def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> Any:
+    """Read a plane that the authors stored, from the paper's ``loadings.csv``: an orthonormal p × 2 array.
+
+    A subspace has no numbers of its own to compare: results compare it with ours by principal angles.
+    """
+    table = _words(paper, "loadings", LOADING_COLUMNS)
+    rows = table[(table["dataset"] == dataset) & (table["method"] == method) & (table["setting"] == setting)]
+    if rows.empty:
+        stored = sorted({" ".join(key).strip() for key in zip(table["dataset"], table["method"], strict=True)})
+        raise ValueError(
+            f"{paper} stores no plane of {method!r} on {dataset!r} with setting {setting!r}; "
+            f"there are {', '.join(stored) or 'none'}."
+        )
+    ordered = rows.astype({"feature": int}).sort_values("feature")
+    return ordered[["first", "second"]].to_numpy(dtype=float)
+
+
 def load_tolerances(paper: str) -> list[Tolerance]:
     """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts."""
     table = _words(paper, "tolerances", tuple(f.name for f in fields(Tolerance)))
-    sizes = {name: table.pop(name).astype(float).tolist() for name in ("absolute", "relative")}
+    sizes = {name: table.pop(name).astype(float).tolist() for name in ("units", "grains", "noises")}
     words = {str(name): column.tolist() for name, column in table.items()}
     rows = zip(*words.values(), *sizes.values(), strict=True)
     return [Tolerance(**dict(zip([*words, *sizes], row, strict=True))) for row in rows]

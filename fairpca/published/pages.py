@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import pandas as pd
 
+from fairpca._resources import paper_path
+from fairpca._tables import read_table
 from fairpca.published.board import VERDICTS, unanswered
 from fairpca.published.comparison import KEYS
-from fairpca.published.declarations import Exhibit, Paper, load_errata, papers
+from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers
 
-__all__ = ["counts_line", "details", "errata_list", "exhibit_titles", "exhibits_table", "gaps", "papers_table"]
+__all__ = [
+    "answer",
+    "answers",
+    "counts_line",
+    "details",
+    "errata_list",
+    "exhibit_titles",
+    "exhibits_table",
+    "filled",
+    "gaps",
+    "papers_table",
+    "places",
+]
 
 # A sign and a word each: colour alone tells nothing to some readers.
 SIGNS = {
@@ -24,6 +39,8 @@ SIGNS = {
     "proved": "✓",
     "not refuted": "◌",
     "refuted": "✗",
+    "as stated": "✓",
+    "otherwise": "≠",
     "not yet": "…",
 }
 _BOX = "max-height: 26rem; overflow: auto; max-width: 100%;"
@@ -36,6 +53,78 @@ _TITLES = {
     "statement": "the paper says",
     "where": "where",
 }
+
+
+def answer(board: pd.DataFrame) -> str:
+    """Say in one sentence of Markdown what became of the numbers that the papers print."""
+    found = board[board["kind"] == "number"]["verdict"].value_counts()
+    equal, close, differs, waiting = (int(found.get(name, 0)) for name in ("equal", "close", "differs", "not yet"))
+    total, others = equal + close + differs + waiting, int(found.get("not judged", 0))
+    if not total:
+        return "No paper here prints a number in a table."
+    parts = [
+        f"**{equal:,}** ({equal / total:.0%}) come out equal to the printed digits",
+        f"**{close:,}** ({close / total:.0%}) within a computed tolerance",
+        f"**{differs:,}** ({differs / total:.0%}) differ, each with its reason",
+    ]
+    if waiting:
+        parts.append(f"**{waiting:,}** have no answer yet")
+    beside = f" Beside them {others:,} printed entries are not judged, for the reasons given." if others else ""
+    said = f"{', '.join(parts[:-1])}, and {parts[-1]}.{beside}"
+    return f"Of the **{total:,} numbers printed** in the papers' tables, {said}"
+
+
+_KINDS = {
+    "number": "printed in tables",
+    "stored": "stored behind figures",
+    "claim": "claims",
+    "setting": "settings",
+}
+
+
+def answers(board: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Count the verdicts on rows of one kind: one row a paper, the verdicts that occur, and all of them together."""
+    rows = board[board["kind"] == kind]
+    titles = {paper.name: paper.short for paper in papers()}
+    table = pd.crosstab(rows["paper"], rows["verdict"]).reindex(
+        columns=[v for v in VERDICTS if v in set(rows["verdict"])]
+    )
+    table = table.loc[[name for name in titles if name in table.index]].rename(index=titles)
+    table.insert(0, _KINDS.get(kind, kind), table.sum(axis=1))
+    if len(table) > 1:
+        table.loc["together"] = table.sum()
+    table.columns.name = table.index.name = None
+    return table
+
+
+_ITEM = re.compile(
+    r"(?P<word>Figure|Table|Theorem|Lemma|Proposition|Corollary|Definition|Remark|Algorithm|Fact|Assumption)s?\s+"
+    r"(?P<number>(?:[A-Z]\.)?\d+(?:\.\d+)?)"
+)
+
+
+def places(paper: Paper, root: str = "../") -> dict[str, str]:
+    """Addresses of what a paper numbers, from a page one folder deep: ``{"Figure 3": "../…/credit.html#fig-…"}``."""
+    table = load_places(paper.name)
+    first = table.drop_duplicates("item")
+    return {
+        str(item): f"{root}{chapter}.html#{label}"
+        for item, chapter, label in zip(first["item"], first["chapter"], first["label"], strict=True)
+    }
+
+
+def _address(known: dict[str, str], exhibit: Exhibit | None, where: str = "") -> str:
+    """Where the book shows it: the first item that `where` names, or the exhibit, or the exhibit's first chapter."""
+    named = [f"{match['word']} {match['number']}" for match in _ITEM.finditer(where)]
+    titled = [f"{match['word']} {match['number']}" for match in _ITEM.finditer(exhibit.title)] if exhibit else []
+    for item in (*named, *titled):
+        if item in known:
+            return known[item]
+    return f"../{exhibit.chapters[0]}.html" if exhibit and exhibit.chapters else ""
+
+
+def _linked(text: str, address: str) -> str:
+    return f'<a href="{escape(address)}">{text}</a>' if address and text else text
 
 
 def counts_line(board: pd.DataFrame) -> str:
@@ -58,25 +147,41 @@ def details(board: pd.DataFrame) -> str:
         HTML that needs no style sheet.
     """
     parts = []
-    for (exhibit, kind), rows in board.groupby(["exhibit", "kind"], sort=False):
-        title = f"{exhibit}, claims" if kind == "claim" else str(exhibit)
+    known = {paper.name: paper for paper in papers()}
+    addresses = {name: places(paper) for name, paper in known.items()}
+    for (name, exhibit, kind), rows in board.groupby(["paper", "exhibit", "kind"], sort=False):
+        paper = known.get(str(name))
+        declared = paper.exhibits.get(str(exhibit)) if paper else None
+        title = declared.title[:1].upper() + declared.title[1:] if declared else str(exhibit)
+        title += {"claim": ", claims", "setting": ", settings"}.get(str(kind), "")
+        to = [
+            _address(addresses.get(str(name), {}), declared, str(where) if pd.notna(where) else "")
+            for where in rows.get("where", pd.Series("", index=rows.index))
+        ]
         parts.append(
             f'<details style="margin: 0.5rem 0;"><summary><strong>{escape(title)}</strong>: {len(rows)} '
             f"({escape(counts_line(rows))})</summary>\n"
-            f'<div style="{_BOX}">\n{_table(rows, claims=kind == "claim")}\n</div>\n</details>'
+            f'<div style="{_BOX}">\n{_table(rows, to, words=kind in ("claim", "setting"))}\n</div>\n</details>'
         )
     return "\n".join(parts)
 
 
-def _table(rows: pd.DataFrame, *, claims: bool) -> str:
-    columns = ["statement", "where"] if claims else [*KEYS, "statistic"]
+def _table(rows: pd.DataFrame, addresses: list[str], *, words: bool) -> str:
+    """Rows as HTML; the first cell of each leads to the page that shows it (of words: the place in the paper)."""
+    columns = ["statement", "where"] if words else [*KEYS, "statistic"]
     # Keys that are the same everywhere, such as the protocol, say nothing in a table.
     shown = [name for name in columns if name in rows and rows[name].notna().any() and (rows[name] != "").any()]
-    shown = [name for name in shown if claims or name == "metric" or len(rows[name].drop_duplicates()) > 1]
+    shown = [name for name in shown if words or name == "metric" or len(rows[name].drop_duplicates()) > 1]
+    link = "where" if words else shown[0] if shown else ""
     shown += [name for name in ("printed_text", "ours_text") if (rows[name] != "").any()]
     shown += ["verdict"] + (["reason"] if (rows["reason"] != "").any() else [])
     head = "".join(f'<th style="text-align: left;">{escape(_TITLES.get(name, name))}</th>' for name in shown)
-    body = [f"<tr>{''.join(f'<td>{_cell(name, row[name])}</td>' for name in shown)}</tr>" for _, row in rows.iterrows()]
+    body = [
+        "<tr>"
+        + "".join(f"<td>{_linked(_cell(name, row[name]), to if name == link else '')}</td>" for name in shown)
+        + "</tr>"
+        for (_, row), to in zip(rows.iterrows(), addresses, strict=True)
+    ]
     return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>\n' + "\n".join(body) + "\n</tbody></table>"
 
 
@@ -101,12 +206,43 @@ def gaps(board: pd.DataFrame) -> str:
     return "\n".join([f"**{waiting['rows'].sum()} published rows have no answer yet:**", "", *lines])
 
 
+_FILLED = re.compile(r"\{\{(?P<what>[^}]*)\}\}")
+
+
+def filled(text: str) -> str:
+    """Put results of today where a text names them, so that it cannot go stale.
+
+    ``{{<paper>/table1 method=pca d=2 -> mean:.1f}}`` is a number of the one stored row with these keys, and
+    ``{{<paper> fig1-gap}}`` what we find for the claim or setting of that id.
+    """
+    return _FILLED.sub(lambda match: _result(match["what"]), text)
+
+
+def _result(what: str) -> str:
+    keys, arrow, wanted = (part.strip() for part in what.partition("->"))
+    name, *conditions = keys.split()
+    if not arrow:
+        folder = paper_path("results", name)
+        files = [path for path in sorted(folder.glob("*.csv")) if path.stem == "settings" or path.stem[:6] == "claims"]
+        judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
+        rows = judged[judged["id"] == " ".join(conditions)]
+        column, style = "ours", ""
+    else:
+        rows = read_table(paper_path("results", name.partition("/")[0]) / f"{name.partition('/')[2]}.csv")
+        for key, _, value in (condition.partition("=") for condition in conditions):
+            rows = rows[rows[key].astype(str) == value]
+        column, _, style = wanted.partition(":")
+    if len(rows) != 1:
+        raise ValueError(f"{{{{{what}}}}} names {len(rows)} stored rows; name one.")
+    return format(rows[column].iloc[0], style)
+
+
 def errata_list(paper: Paper, kind: str) -> str:
     """One kind of a paper's errata in Markdown: where, what is printed, what we find, how it can be checked."""
-    errata = load_errata(paper.name)
+    errata, known = load_errata(paper.name), places(paper)
     items = [
-        f"**{row['where']}.** *Printed:* {row['printed']}\n\n"
-        f"* *Found:* {row['found']}\n* *Evidence:* {row['evidence']}\n"
+        f"**{_linked(row['where'], _address(known, None, row['where']))}.** *Printed:* {row['printed']}\n\n"
+        f"* *Found:* {filled(row['found'])}\n* *Evidence:* {row['evidence']}\n"
         for row in errata[errata["kind"] == kind].to_dict("records")
     ]
     return "\n".join([f"### {paper.short}, {paper.venue}\n", *items]) if items else ""

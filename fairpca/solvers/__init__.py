@@ -11,10 +11,10 @@ from typing import Any
 from fairpca.solvers.result import SolverResult
 
 _FAMILIES = {
-    "erasure": ("erase_linearly", "solve_mean_fair"),
+    "erasure": ("erase_linearly", "solve_mean_fair", "solve_mean_fair_wide"),
     "fpca": ("solve_fpca", "solve_fpca_cvxpy"),
     "mbf": ("solve_mbf", "solve_repms"),
-    "minmax": ("solve_minmax", "solve_minmax_path", "solve_minmax_sdp", "solve_minmax_weights"),
+    "minmax": ("solve_minmax", "solve_minmax_path", "solve_minmax_sdp", "solve_minmax_weights", "solve_minmax_wide"),
     "rfpca": ("solve_rfpca", "solve_rfpca_groups", "solve_rfpca_path", "solve_rfpca_subgradient"),
 }
 _HOME = {name: family for family, names in _FAMILIES.items() for name in names}

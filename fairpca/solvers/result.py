@@ -40,9 +40,9 @@ class SolverResult:
         What `bound` is worth. ``"proof"``: it holds up to rounding in the last digits of its own evaluation.
         ``"estimate"``: eigenvalues behind it were estimated from residuals, which is very likely and not proved.
         ``"none"``: there is no bound.
-    basis : {"orthonormal", "affine"}
+    basis : {"orthonormal", "ordered", "affine"}
         ``"orthonormal"``: the problem fixes the span of `V` only. ``"affine"``: columns are scaled, and belong to the
-        solution.
+        solution. ``"ordered"``: orthonormal columns that were chosen one after the other, and stay in that order.
     n_iter : int
         Iterations (or eigen-decompositions, as the solver's docstring says).
     seconds : float
@@ -60,7 +60,7 @@ class SolverResult:
     bound: float = float("nan")
     sense: Sense = "min"
     certificate: Certificate = "none"
-    basis: Literal["orthonormal", "affine"] = "orthonormal"
+    basis: Literal["orthonormal", "ordered", "affine"] = "orthonormal"
     n_iter: int = 0
     seconds: float = 0.0
     history: Mapping[str, np.ndarray] = field(default_factory=dict)

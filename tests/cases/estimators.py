@@ -1,5 +1,6 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
+import fairpca
 from fairpca import FPCA, MBFPCA, PCA, RFPCA, MeanFairPCA, MinMaxFairPCA
 
 CONFIGURED = [
@@ -12,6 +13,9 @@ CONFIGURED = [
     FPCA(solver="cvxpy", variant="lee2022_code", options={"standardise": False}),
     MinMaxFairPCA(),
     MinMaxFairPCA(objective="error"),
+    MinMaxFairPCA(objective="variance"),
+    MinMaxFairPCA(objective="nash"),
+    MinMaxFairPCA(nested=True),
     MinMaxFairPCA(centering="overall"),
     MinMaxFairPCA(solver="sdp"),
     # A wide tolerance: T steps are made whatever the gap, and a gap left over would be a warning.
@@ -33,4 +37,11 @@ CONFIGURED = [
     MBFPCA(tau=0.05, solver="repms", random_state=0, options={"repms": {"keep": "best", "distance": "grassmann"}}),
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "subsample", "approximation_size": 60}),
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "fourier", "approximation_size": 256}),
+]
+# Nobody is forgotten: who has no line above is tested as it comes.
+PUBLIC = [getattr(fairpca, name) for name in fairpca.__all__ if name not in ("BaseFairPCA", "__version__")]
+CONFIGURED += [
+    kind()
+    for kind in PUBLIC
+    if issubclass(kind, fairpca.BaseFairPCA) and not any(isinstance(known, kind) for known in CONFIGURED)
 ]

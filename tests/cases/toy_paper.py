@@ -41,7 +41,7 @@ register_claims(
 )
 '''
 
-CHAPTER = """\
+HEADER = """\
 ---
 jupytext:
   text_representation:
@@ -53,9 +53,17 @@ kernelspec:
   name: python3
 ---
 
+"""
+
+CHAPTER = (
+    HEADER
+    + """\
 # Coins
 
 This chapter reproduces **Table 1** of {cite:t}`toy2030`.
+
+(toy2030-coins)=
+## All coins
 
 ```{code-cell} ipython3
 :tags: [parameters]
@@ -71,6 +79,7 @@ recompute("toy2030/coins")
 load_results("toy2030/coins").table
 ```
 """
+)
 
 DECLARATION = {
     "short": "Toy et al.",
@@ -99,11 +108,12 @@ notes,pca,2,pct_var,printed,7.00,,2,
 FILES = {
     "table1.csv": TABLE,
     "tolerances.csv": (
-        "exhibit,dataset,method,metric,statistic,absolute,relative,why,derived_from\n"
-        "table1,*,*,*,sd,0.01,0,small change,\n"
+        "exhibit,dataset,method,metric,statistic,units,grains,noises,why,derived_from\n"
+        "table1,*,*,*,sd,1,0,0,small change,\n"
     ),
     "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
     "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",
+    "places.csv": ("item,chapter,label\nTable 1,toy2030/coins,toy2030-coins\nFigure 1,toy2030/coins,toy2030-coins\n"),
     "errata.csv": "id,kind,where,printed,found,evidence\nhead,print,Figure 1,Heads.,Tails.,Look at the coin\n",
 }
 BIBLIOGRAPHY = """

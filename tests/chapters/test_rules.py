@@ -16,6 +16,7 @@ import pytest
 import run_notebooks
 import yaml
 from notebooks import ChapterError
+from toy_paper import HEADER
 
 import fairpca
 from fairpca.published import papers
@@ -165,6 +166,20 @@ def test_readme_example_prints_what_the_readme_says(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == printed
 
 
+def is_estimator(name: str) -> bool:
+    return hasattr(getattr(fairpca, name), "fit") and name != "BaseFairPCA"
+
+
+@pytest.mark.parametrize("name", filter(is_estimator, fairpca.__all__))
+def test_every_estimator_has_a_page_with_example_and_picture(name: str) -> None:
+    pages = [path.read_text(encoding="utf8") for path in (ROOT / "chapters/use/api").glob("*.md")]
+    own = [text for text in pages if f"<!-- public names: fairpca.{name} -->" in text]
+    assert len(own) == 1, f"{name} stands on {len(own)} API pages"
+    code = re.findall(r"```\{code-cell\}.*?\n(.*?)```", own[0], re.DOTALL)
+    assert any(f"{name}(" in cell for cell in code), "no cell makes one"
+    assert "mystnb:" in own[0] and "caption:" in own[0], "no picture"
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     """What fails here would fail the book's build: broken markup or a reference to what does not exist."""
@@ -193,6 +208,8 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     shown = {name for name, entry in app.env.domains["py"].objects.items() if not entry.aliased}
     assert {"fairpca.PCA", "fairpca.RFPCA.path", "fairpca.FPCA.problem", "fairpca.metrics.mmd_squared"} <= shown
     assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
+    for module in ("datasets", "linalg", "metrics", "plotting", "synthetic"):
+        assert {f"fairpca.{module}.{name}" for name in getattr(fairpca, module).__all__} <= shown
     internal = [name for name in shown if any(part.startswith("_") for part in name.split("."))]
     assert not internal, "internals are no part of the site"
     for page in app.env.found_docs:
@@ -209,18 +226,9 @@ def test_ci_runs_the_readme_commands() -> None:
 
 # --- the guards -------------------------------------------------------------------------------------------------------
 
-CHAPTER = """\
----
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
+CHAPTER = (
+    HEADER
+    + """\
 # A page
 
 ```{code-cell} ipython3
@@ -236,6 +244,7 @@ Some words.
 print("n is", n)
 ```
 """
+)
 
 
 @pytest.fixture
@@ -268,6 +277,15 @@ def test_execution_is_reused_until_something_changes(checkout: Path) -> None:
     edit(page, "Some words.", "Other words.")
     assert notebooks.execute(page, root=checkout).reused, "prose is no reason to execute again"
     assert fill_cache.fill("smoke", checkout) == 1
+
+    # An execution that somebody altered, or that a full disk cut short, is none.
+    whole = first.path.read_text()
+    for damaged in (whole.replace("n is 3", "n is 4"), whole[: len(whole) // 2]):
+        first.path.write_text(damaged)
+        assert notebooks.stored_record(first.path) == {}
+        with pytest.raises(ChapterError, match="damaged or was altered"):
+            fill_cache.fill("smoke", checkout)
+    first.path.write_text(whole)
 
     # A change in the package, invisible to the cache of Jupyter Book, makes the execution stale.
     (checkout / "fairpca" / "__init__.py").write_text("x = 1\n")

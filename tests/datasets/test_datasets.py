@@ -52,6 +52,7 @@ SIZES = {
     "synthetic2": (480, 100, 240, 240),
     "credit": (30000, 21, 24615, 5385),
     "lfw": (13232, 1764, 2962, 10270),
+    "crime": (1993, 90, 1023, 970),
 }
 VU_FILES = {
     "default_credit": RFPCA / "default_credit.csv",
@@ -93,7 +94,7 @@ def needs_mirror(path: Path):
         pytest.skip(f"compares with the authors' file, which only the mirror holds (FAIRPCA_MIRROR): {path.name}")
 
 
-def test_names_are_the_papers():
+def test_names_are_the_papers_and_one_more():
     assert names() == tuple(SIZES)
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from fairpca.experiments.engine.codehash import code_symbols
+from fairpca.experiments.engine.codehash import code_pieces
 from fairpca.experiments.engine.provenance import is_ancestor
 from fairpca.experiments.engine.results import read_table, table_text
 from fairpca.experiments.engine.runner import get, load_results, names, stored_names
@@ -54,5 +54,5 @@ def test_who_reads_results_says_which():
     reader = "fairpca.experiments.engine.results:load_results:0"
     for name in names():
         experiment = get(name)
-        reads = any(reader in code_symbols(function) for function in experiment.functions.values())
+        reads = any(reader in code_pieces(function) for function in experiment.functions.values())
         assert not reads or experiment.inputs, name

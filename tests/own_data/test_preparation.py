@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from fairpca import PCA
-from fairpca.own_data import Rules, as_table, prepare
+from fairpca.own_data import DrawIn, Rules, as_table, prepare
 
 N = 60
 
@@ -125,6 +125,34 @@ def test_whole_numbers_with_gaps_are_the_same_levels(people):
     found = prepare(as_table(people), ["sex"], rules=Rules(categories=("code",)))
     (decision,) = [d for d in found.decisions if d.column == "code"]
     assert set(decision.levels) == {"1", "2", "(missing)"}
+
+
+def test_far_values_are_drawn_in_and_that_is_said(people):
+    rng = np.random.default_rng(3)
+    big = pd.DataFrame(
+        {"x": rng.normal(size=500), "code": rng.integers(0, 9, 500).astype(float), "sex": ["f", "m"] * 250}
+    )
+    big.loc[7, "code"] = 999999.0
+    found = prepare(as_table(big), ["sex"])
+    (decision,) = [d for d in found.decisions if d.column == "code"]
+    assert "1 far from all others are drawn in to" in decision.why
+    assert found.features()["code"].iloc[7] < 25 and found.features()["code"].drop(8).std() > 0.3
+    kept = prepare(as_table(big), ["sex"], rules=Rules(far="keep"))
+    assert kept.features()["code"].iloc[7] > 22.3, "one value carries the column"
+    np.testing.assert_allclose(found.features()["x"], kept.features()["x"])
+
+
+def test_columns_that_hardly_vary_are_left_out(people):
+    big = pd.DataFrame({"x": np.arange(200.0) ** 1.5, "rare": [1] * 9 + [0] * 191, "sex": ["f", "m"] * 100})
+    assert roles(prepare(as_table(big), ["sex"]))["rare"] == "left out"
+    assert roles(prepare(as_table(big), ["sex"], rules=Rules(keep=("rare",))))["rare"] == "number"
+    assert roles(prepare(as_table(big), ["sex"], rules=Rules(min_different=9)))["rare"] == "number"
+
+
+def test_draw_in_is_an_estimator():
+    from sklearn.utils.estimator_checks import check_estimator
+
+    check_estimator(DrawIn(), on_skip=None)
 
 
 def test_wrong_columns(people):

@@ -8,7 +8,7 @@ import pytest
 import toy_paper
 
 from fairpca import published
-from fairpca.published import counts, exhibits, load, load_claims, papers, scoreboard, unanswered
+from fairpca.published import counts, exhibits, load, load_claims, load_settings, papers, scoreboard, unanswered
 from fairpca.published.comparison import STATISTICS
 
 PAPERS = papers()
@@ -26,17 +26,19 @@ def total():
         statistics = [column for column in STATISTICS if column in table.columns]
         numbers += int(table[statistics].notna().sum().sum())
         numbers += int((table.get("text", pd.Series(dtype=str)) != "").sum())
-    return numbers, sum(len(load_claims(paper.name)) for paper in PAPERS)
+    claims, settings = (sum(len(read(paper.name)) for paper in PAPERS) for read in (load_claims, load_settings))
+    return numbers, claims, settings
 
 
 def test_scoreboard_without_results_has_everything(tmp_path):
     board = scoreboard(tmp_path)
-    numbers, claims = total()
-    assert (board["kind"] != "claim").sum() == numbers and (board["kind"] == "claim").sum() == claims
+    numbers, claims, settings = total()
+    kinds = board["kind"].value_counts()
+    assert (kinds["number"] + kinds["stored"], kinds["claim"], kinds["setting"]) == (numbers, claims, settings)
     assert set(board["verdict"]) == {"not yet"}
     table = counts(board)
-    assert table["total"].sum() == table["not yet"].sum() == numbers + claims
-    assert unanswered(board)["rows"].sum() == numbers + claims
+    assert table["total"].sum() == table["not yet"].sum() == numbers + claims + settings
+    assert unanswered(board)["rows"].sum() == numbers + claims + settings
 
 
 def test_every_published_number_and_claim_is_answered(board):
@@ -50,7 +52,8 @@ def test_every_published_number_and_claim_is_answered(board):
 def test_every_difference_has_a_reason(board):
     assert set(board["verdict"]) <= set(published.VERDICTS)
     unexplained = board[
-        board["verdict"].isin(["differs", "fails", "holds in part", "refuted", "not judged"]) & (board["reason"] == "")
+        board["verdict"].isin(["differs", "fails", "holds in part", "refuted", "not judged", "otherwise"])
+        & (board["reason"] == "")
     ]
     shown = unexplained[["paper", "exhibit", "id", "dataset", "method", "metric", "printed_text", "ours_text"]]
     assert unexplained.empty, f"give reasons in data/published/<paper>/reasons.csv:\n{shown.to_string()}"

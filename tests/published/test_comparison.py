@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from fairpca.published import Tolerance, compare
 
 TOLERANCE = (
-    Tolerance("t", "*", "*", "var", "mean", 0.05, 0.0, "test"),
-    Tolerance("*", "b", "*", "*", "*", 0, 0.1, ""),
+    Tolerance("t", "*", "*", "var", "mean", 5, 0, 0, "test"),
+    Tolerance("*", "b", "*", "*", "*", 900, 0, 0, ""),
 )
 
 
@@ -41,7 +41,7 @@ def test_verdicts(value, verdict):
     row = compare(ours(value), printed(), TOLERANCE, exhibit="x/t").iloc[0]
     assert row["verdict"] == verdict
     if verdict != "not yet":
-        assert row["difference"] == pytest.approx(value - 1.23) and row["tolerance"] == 0.05
+        assert row["difference"] == pytest.approx(value - 1.23) and row["tolerance"] == pytest.approx(0.05)
 
 
 @given(st.integers(-10_000, 10_000), st.integers(0, 4), st.floats(-0.4999, 0.4999))
@@ -62,7 +62,7 @@ def test_nothing_is_left_out():
     assert (compare(None, table, ())["verdict"] == "not yet").all()
 
 
-def test_tolerance_may_be_relative_and_first_match_counts():
+def test_tolerance_of_the_first_match_counts():
     table = printed(dataset=["b"], mean=[100.0])
     assert compare(ours(109.0, dataset=["b"]), table, TOLERANCE, exhibit="x/u").iloc[0]["verdict"] == "close"
     assert compare(ours(109.0, dataset=["b"]), table, TOLERANCE, exhibit="x/t").iloc[0]["verdict"] == "differs"
@@ -76,7 +76,8 @@ def test_words_instead_of_a_number():
     table = printed(mean=[np.nan], text=["fail to converge"])
     assert compare(None, table, ()).iloc[0]["verdict"] == "not yet"
     assert compare(ours(np.nan), table, ()).iloc[0]["verdict"] == "equal"
-    assert compare(ours(3.0), table, ()).iloc[0]["verdict"] == "differs"
+    # A number beside words says something about another program: no verdict.
+    assert compare(ours(3.0), table, ()).iloc[0]["verdict"] == "not judged"
 
 
 def test_value_and_mean_meet():
@@ -106,23 +107,42 @@ def test_errors_of_compare():
         compare(pd.concat([ours(1.0), ours(2.0)]), printed(), ())
 
 
+KEYED = "exhibit,dataset,d,metric,protocol,statistic,grain,noise\n"
+
+
+def measured_in(folder, *rows):
+    """Write a result from which tolerances are derived, and return its folder."""
+    path = folder / "paper" / "noise.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(KEYED + "".join(f"{row}\n" for row in rows))
+    return folder
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
-    ("absolute", "relative", "far", "verdict"),
-    [
-        (0.0, 0.1, 9.9, "close"),
-        (0.0, 0.1, 10.1, "differs"),
-        (2.0, 0.1, 11.9, "close"),
-        (2.0, 0.1, 12.1, "differs"),
-        (0.0, 0.0, 0.6, "differs"),
-    ],
+    ("units", "grains", "noises", "allowed"),
+    [(0, 0, 0, 0), (1, 0, 0, 1.0), (0.5, 1, 0, 3.5), (0.5, 0, 2, 1.0), (0.5, 1, 2, 4.0), (0, 2, 4, 7.0)],
 )
-def test_size_of_a_tolerance_whatever_the_sign(sign, absolute, relative, far, verdict):
-    tolerance = [Tolerance("*", "*", "*", "*", "*", absolute, relative, "test")]
-    for side in (1.0, -1.0):
-        row = compare(ours(sign * 100.0 + side * far), printed(mean=[sign * 100.0], decimals=[0]), tolerance).iloc[0]
-        assert row["verdict"] == verdict
-        assert row["tolerance"] == pytest.approx(absolute + relative * 100.0)
+def test_size_of_a_tolerance_whatever_the_sign(sign, units, grains, noises, allowed, tmp_path):
+    """Units of the last digit (one), the grain (three) and the noise (a quarter) of this very number."""
+    own, other = "t,a,2,var,printed,mean,3,0.25", "t,a,3,var,printed,mean,99,99"
+    results = measured_in(tmp_path, other, own, "u,a,2,var,printed,mean,99,99", "t,a,2,var,printed,sd,99,99")
+    tolerance = [Tolerance("*", "*", "*", "*", "*", units, grains, noises, "test", "paper/noise")]
+    for side, far in ((1.0, 1.01), (-1.0, 1.01), (1.0, 0.99), (-1.0, 0.99)):
+        table = printed(mean=[sign * 100.0], decimals=[0])
+        value = ours(sign * 100.0 + side * max(allowed * far, 0.6))
+        row = compare(value, table, tolerance, exhibit="x/t", results=results).iloc[0]
+        assert row["tolerance"] == pytest.approx(allowed)
+        assert row["verdict"] == ("close" if far < 1 and allowed > 0.6 else "differs")
+
+
+def test_what_was_not_measured_allows_nothing(tmp_path):
+    tolerance = [Tolerance("*", "*", "*", "*", "*", 0.5, 1, 2, "test", "paper/noise")]
+    missing = compare(ours(1.24), printed(), tolerance, exhibit="x/t", results=tmp_path).iloc[0]
+    assert (missing["verdict"], missing["tolerance"]) == ("differs", 0.005)
+    results = measured_in(tmp_path, "t,a,2,var,printed,mean,,0.01")
+    half = compare(ours(1.24), printed(), tolerance, exhibit="x/t", results=results).iloc[0]
+    assert (half["verdict"], half["tolerance"]) == ("close", 0.025)
 
 
 def test_room_for_the_binary_form_grows_with_large_numbers_of_either_sign():
@@ -133,10 +153,14 @@ def test_room_for_the_binary_form_grows_with_large_numbers_of_either_sign():
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_reason_may_say_how_far_in_units_of_the_spread(side):
+def test_a_reason_may_say_how_far_in_units_of_what_was_measured(side, tmp_path):
+    words = "{away:.1f} of {spread:.2f}, {moves:.1f} of {noise:.3f}, {share:.1f} %"
     reasons = pd.DataFrame(
-        [["*", "*", "*", "*", "*", "*", "*", "{away:.1f} of {spread:.2f}"]],
+        [["*", "*", "*", "*", "*", "*", "*", words]],
         columns=["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"],
     )
-    judged = compare(ours(1.23 + side * 0.05, sd=[0.1]), printed(), (), reasons=reasons).iloc[0]
-    assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10")
+    tolerance = [Tolerance("*", "*", "*", "*", "*", 0.5, 0, 2, "test", "paper/noise")]
+    results = measured_in(tmp_path, "t,a,2,var,printed,mean,0,0.02")
+    own = ours(1.23 + side * 0.05, sd=[0.1])
+    judged = compare(own, printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
+    assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10, 2.5 of 0.020, 4.1 %")

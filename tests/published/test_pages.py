@@ -10,16 +10,65 @@ from notebooks import ROOT
 
 from fairpca import published
 from fairpca.published import Exhibit
-from fairpca.published.pages import counts_line, details, errata_list, exhibit_titles, gaps
+from fairpca.published.pages import (
+    answer,
+    answers,
+    counts_line,
+    details,
+    errata_list,
+    exhibit_titles,
+    filled,
+    gaps,
+    places,
+)
 
 
 def test_scoreboard_page_shows_every_row(tmp_path):
     board = published.scoreboard(tmp_path)
     page = details(board)
     assert page.count("<tr>") == len(board) + page.count("<table")
-    assert page.count("<details ") == len(board.groupby(["exhibit", "kind"]))
+    assert page.count("<details ") == len(board.groupby(["paper", "exhibit", "kind"]))
+    # Every row leads to the page that shows it.
+    assert page.count("<a href=") == len(board) == len(re.findall(r'<tr>(?:<td>[^<]*</td>)*<td><a href="\.\./', page))
     assert counts_line(board) == f"… {len(board)} not yet"
     assert "<script" not in details(board.head(3).assign(reason="<script>"))
+
+
+def test_the_first_sentence_counts_printed_numbers_only():
+    verdicts = {"number": ["equal", "equal", "close", "differs"], "stored": ["equal"] * 9, "claim": ["fails"]}
+    paper = published.papers()[0]
+    rows = [(paper.name, kind, verdict) for kind, found in verdicts.items() for verdict in found]
+    board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"])
+    assert answer(board) == (
+        "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "
+        "**1** (25%) within a computed tolerance, and **1** (25%) differ, each with its reason."
+    )
+    aside = pd.concat([board, board.head(1).assign(verdict="not judged")])
+    assert answer(aside) == answer(board) + " Beside them 1 printed entries are not judged, for the reasons given."
+    waiting = board.assign(verdict=board["verdict"].replace("close", "not yet"))
+    assert answer(waiting).endswith("and **1** have no answer yet.") and "prints a number" in answer(board.tail(1))
+    assert answers(board, "number").loc[paper.short].to_dict() == {
+        "printed in tables": 4,
+        "equal": 2,
+        "close": 1,
+        "differs": 1,
+    }
+
+
+@pytest.mark.parametrize("paper", [p for p in published.papers() if p.kind == "paper"], ids=lambda paper: paper.name)
+def test_places_are_in_the_chapters_and_every_figure_and_table_has_one(paper):
+    table = published.load_places(paper.name)
+    assert not table.duplicated().any()
+    for row in table.to_dict("records"):
+        text = (ROOT / "chapters" / f"{row['chapter']}.md").read_text(encoding="utf8")
+        label = re.escape(row["label"])
+        assert re.search(rf"^(?::label: {label}|    name: {label}|\({label}\)=)$", text, re.MULTILINE), row
+    titles = {exhibit.title for exhibit in paper.exhibits.values() if re.match(r"(?:Figure|Table) \d+$", exhibit.title)}
+    assert titles <= set(table["item"])
+    known = places(paper)
+    for claim in published.load_claims(paper.name).to_dict("records"):
+        named = re.findall(r"(?:Theorem|Lemma|Proposition|Corollary) (?:[A-Z]\.)?\d+(?:\.\d+)?", claim["where"])
+        assert set(named) <= set(known), claim["id"]
 
 
 def test_gaps_are_loud_and_say_why():
@@ -46,8 +95,11 @@ def test_every_erratum_stands_in_one_list(paper):
     errata = published.load_errata(paper.name)
     lists = [errata_list(paper, kind) for kind in ("print", "code", "note")]
     for row in errata.to_dict("records"):
-        entry = f"**{row['where']}.** *Printed:* {row['printed']}\n\n* *Found:* {row['found']}\n"
+        found = filled(row["found"])
+        assert "{{" not in found
+        entry = f".** *Printed:* {row['printed']}\n\n* *Found:* {found}\n"
         assert sum(entry in text for text in lists) == 1
+        assert any(f"**{row['where']}.**" in text or f">{row['where']}</a>.**" in text for text in lists)
     assert sum(text.count("*Evidence:*") for text in lists) == len(errata)
 
 

@@ -33,6 +33,7 @@ RULES = (
     "toc_and_folders_agree",
     "order_of_the_design",
     "documents_name_only",
+    "every_figure_and_table_has_one",
 )
 
 

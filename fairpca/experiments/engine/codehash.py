@@ -40,16 +40,16 @@ def code_hash(function: Callable[..., Any]) -> str:
     str
         First 32 hexadecimal digits of a SHA-256.
     """
-    pieces = _Collector().collect(function)
+    pieces = code_pieces(function)
     digest = hashlib.sha256()
     for label in sorted(pieces):
         digest.update(f"{label}\0{pieces[label]}\0".encode())
     return digest.hexdigest()[:32]
 
 
-def code_symbols(function: Callable[..., Any]) -> list[str]:
-    """Names of everything that `code_hash` takes into account, sorted (to see why a hash changed)."""
-    return sorted(_Collector().collect(function))
+def code_pieces(function: Callable[..., Any]) -> dict[str, str]:
+    """Return, by name, the normalised source of everything behind `function` (to see why a hash changed)."""
+    return _Collector().collect(function)
 
 
 def script_sources(function: Callable[..., Any]) -> dict[str, list[str]]:

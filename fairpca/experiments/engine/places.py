@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import re
@@ -59,6 +58,17 @@ def _pool(tasks: Iterator[Task], jobs: int) -> Generator[Attempt, None, list[tup
     executor = ProcessPoolExecutor(jobs, initializer=_prepare_worker, initargs=(os.getpid(),), env=_ENVIRONMENT)
     running: dict[Future[Attempt], Task] = {}
     lost: list[tuple[Task, str]] = []
+
+    def finished(futures: list[Future[Attempt]]) -> Iterator[Attempt]:
+        for future in futures:
+            task = running.pop(future)
+            try:
+                result = future.result()
+            except BrokenProcessPool as error:
+                lost.append((task, _why(error)))
+                continue
+            yield result
+
     try:
         while not lost:
             for task in islice(tasks, 2 * jobs - len(running)):
@@ -70,22 +80,9 @@ def _pool(tasks: Iterator[Task], jobs: int) -> Generator[Attempt, None, list[tup
             if not running:
                 break
             wait(running, return_when=FIRST_COMPLETED)
-            for future in [future for future in running if future.done()]:
-                task = running.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool as error:
-                    lost.append((task, _why(error)))
-                    continue
-                yield result
+            yield from finished([future for future in running if future.done()])
         # What was handed out when the process died is finished too, one way or the other.
-        for future, task in running.items():
-            try:
-                result = future.result()
-            except BrokenProcessPool as error:
-                lost.append((task, _why(error)))
-                continue
-            yield result
+        yield from finished(list(running))
     finally:
         executor.shutdown(kill_workers=True)
     return lost
@@ -193,19 +190,13 @@ def _client(address: str) -> Iterator[Any]:
     logger.setLevel(logging.CRITICAL + 1)
     client = None
     try:
-        why = ""
         try:
             client = Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
-            why = " ".join(str(error).split()) or type(error).__name__
-        if client is None:
-            # What is left of the client ends now: were it collected while the next one starts, both would wait for one
-            # lock of Dask's. For the same reason the error is raised here, where nothing refers to it any more.
-            gc.collect()
             raise ClusterError(
-                f"There is no Dask scheduler at {address!r} ({why}). "
+                f"There is no Dask scheduler at {address!r} ({' '.join(str(error).split()) or type(error).__name__}). "
                 "Give the address that the scheduler prints when it starts, such as tcp://10.0.0.1:8786."
-            )
+            ) from None
         with client.as_current():
             yield client
     finally:

@@ -8,6 +8,9 @@ from fairpca.experiments.lee2022 import (
     communality,
     fig1,
     fpca,
+    noise,
+    planes,
+    settings,
     synthetic2,
     table1,
 )
@@ -20,6 +23,9 @@ __all__ = [
     "communality",
     "fig1",
     "fpca",
+    "noise",
+    "planes",
+    "settings",
     "synthetic2",
     "table1",
 ]

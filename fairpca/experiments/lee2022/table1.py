@@ -15,19 +15,23 @@ import pandas as pd
 
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.lee2022._protocol import (
+    ANOTHER_START,
     METRICS,
     PROTECTED,
     PROTOCOLS,
+    REPEATS,
+    ROUGH,
     TAUS,
     Protocol,
     Split,
+    compile_kernels,
     fit_fpca,
     fit_mbf,
     named,
 )
 from fairpca.metrics import communality, mmd_permutation_test
 
-__all__ = ["DIAGNOSIS", "METRICS", "PROTECTED", "TAUS", "diagnosis", "evaluate"]
+__all__ = ["DIAGNOSIS", "METRICS", "PROTECTED", "REPEATS", "TAUS", "diagnosis", "evaluate"]
 
 # What FPCA's solution says about itself: how far its constraints are met, how well its subspace is determined, and
 # how exactly it is solved.
@@ -101,6 +105,7 @@ def run_mbf(*, dataset: str, split: int, method: str, setting: str, d: int, cell
     """
     data, tau = Split.load(dataset, split, d), TAUS[setting]
     of = (data.train.X, data.train.sensitive_features)
+    compile_kernels()
     start = process_time()
     fitted = fit_mbf(*of, method=method, tau=tau, d=d)
     seconds = process_time() - start
@@ -122,6 +127,25 @@ def run_mbf(*, dataset: str, split: int, method: str, setting: str, d: int, cell
     return _finish(data, bases, dataset, cell_seed, **extra)
 
 
+def run_repeat(*, dataset: str, split: int, method: str, setting: str, d: int) -> dict[str, Any]:
+    """Compute a cell of the printed protocol once more, see `REPEATS`: what its numbers repeat."""
+    data = Split.load(dataset, split, d)
+    if method == REPEATS["mbfpca"]:
+        rows, tau = (data.train.X, data.train.sensitive_features), TAUS[setting]
+        fitted: Any = fit_mbf(*rows, method="mbfpca", tau=tau, d=d, **ANOTHER_START)
+    else:
+        fitted = fit_fpca(data.train, method="fpca", setting=setting, d=d, protocol="printed", **ROUGH)
+    V = fitted.components_.T
+    values = named(data.score(V, "printed"), "printed")
+    if method == REPEATS["mbfpca"]:
+        values["feasible"] = float(fitted.mmd2_ <= TAUS[setting])
+    return values | {"communality": float(np.asarray(communality(V, PROTECTED[dataset])))}
+
+
+# Algorithm 1 takes long: three splits of each setting are enough for a standard deviation.
+_REPEATED = {"mbfpca": 3, "fpca": 10}
+
+
 def _cells(profile: Profile) -> Iterable[Cell]:
     datasets, splits = (("compas", "german", "adult"), range(10)) if profile == "paper" else (("german",), range(1))
     settings = {
@@ -130,18 +154,20 @@ def _cells(profile: Profile) -> Iterable[Cell]:
         "mbfpca_ours": tuple(TAUS),
         "mbfpca": tuple(TAUS),
     }
+    repeated = [(REPEATS[method], settings[method], splits[:n]) for method, n in _REPEATED.items()]
+    fitted = [(method, choices, splits) for method, choices in settings.items()]
     return [
         Cell(dataset=dataset, split=split, method=method, setting=setting, d=d)
         for dataset in datasets
         for d in ((2, 10) if profile == "paper" else (2,))
-        for method, choices in settings.items()
+        for method, choices, chosen in (*fitted, *(repeated if profile == "paper" else ()))
         for setting in choices
-        for split in splits
+        for split in chosen
     ]
 
 
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
-    parts = []
+    cells, parts = cells[~cells["method"].isin(list(REPEATS.values()))], []
     for protocol in PROTOCOLS:
         names = [*METRICS, "null_mean", "null_95", "train_pct_var", "train_mmd2"]
         part = cells.rename(columns={f"{name}:{protocol}": name for name in names})
@@ -165,7 +191,13 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
 register(
     "lee2022/table1",
     cells=_cells,
-    run_cell={"pca": run_pca, "fpca": run_fpca, "mbfpca_ours": run_mbf, "mbfpca": run_mbf},
+    run_cell={
+        "pca": run_pca,
+        "fpca": run_fpca,
+        "mbfpca_ours": run_mbf,
+        "mbfpca": run_mbf,
+        **dict.fromkeys(REPEATS.values(), run_repeat),
+    },
     tabulate=_tabulate,
     title="Table 1: PCA, FPCA and MBF-PCA on ten splits of three data sets",
 )

@@ -1,5 +1,5 @@
 """Experiments of Samadi et al. (2018); each exhibit is a module of this package."""
 
-from fairpca.experiments.samadi2018 import checks, claims, figures
+from fairpca.experiments.samadi2018 import bounds, checks, claims, figures, settings
 
-__all__ = ["checks", "claims", "figures"]
+__all__ = ["bounds", "checks", "claims", "figures", "settings"]

@@ -25,6 +25,7 @@ from fairpca.metrics import average_reconstruction_error, reconstruction_errors
 __all__ = [
     "credit_moments",
     "credit_rows",
+    "drawn_faces",
     "faces_moments",
     "faces_rows",
     "fit_script",
@@ -118,13 +119,19 @@ def pca_errors(moments: GroupMoments, d_max: int) -> np.ndarray:
 # Figure 1
 
 
+def drawn_faces(sample: int) -> np.ndarray:
+    """Return the rows of one sample of 500 women's and 500 men's faces."""
+    sex = faces_rows()[1]
+    rng = np.random.default_rng(sample)
+    return np.concatenate([rng.choice(np.flatnonzero(sex == s), 500, replace=False) for s in np.unique(sex)])
+
+
 def run_figure_1(*, dataset: str, method: str, setting: str, sample: int) -> list[dict[str, Any]]:
     """Return PCA's errors by sex, on all faces or on 1000 drawn with equal probability of the sexes."""
     moments = faces_moments()
     if setting == "balanced":
         X, sex = faces_rows()
-        rng = np.random.default_rng(sample)
-        drawn = np.concatenate([rng.choice(np.flatnonzero(sex == s), 500, replace=False) for s in moments.labels])
+        drawn = drawn_faces(sample)
         moments = GroupMoments.from_data(X[drawn], sex[drawn])
     errors = pca_errors(moments, FACES_DIMENSION)
     V = PCA(FACES_DIMENSION).fit(moments).components_.T

@@ -1,5 +1,31 @@
 """Experiments of Vu et al. (2022); each exhibit is a module of this package."""
 
-from fairpca.experiments.vu2022 import claims, claims_theory, dimensions, pareto, radius, rounding, table2, tables, toy
+from fairpca.experiments.vu2022 import (
+    claims,
+    claims_algorithm,
+    claims_appendix,
+    claims_theory,
+    dimensions,
+    pareto,
+    radius,
+    rounding,
+    settings,
+    table2,
+    tables,
+    toy,
+)
 
-__all__ = ["claims", "claims_theory", "dimensions", "pareto", "radius", "rounding", "table2", "tables", "toy"]
+__all__ = [
+    "claims",
+    "claims_algorithm",
+    "claims_appendix",
+    "claims_theory",
+    "dimensions",
+    "pareto",
+    "radius",
+    "rounding",
+    "settings",
+    "table2",
+    "tables",
+    "toy",
+]

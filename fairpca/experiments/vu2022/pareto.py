@@ -17,11 +17,11 @@ from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.vu2022 import methods
 from fairpca.experiments.vu2022.protocol import Method, Rows, errors, words
 
-__all__ = ["DATASETS", "run_fairpca", "run_mean", "run_pca", "run_rfpca"]
+__all__ = ["COMPONENTS", "DATASETS", "run_fairpca", "run_mean", "run_pca", "run_rfpca"]
 
 # Figure 2, 5, 6.
 DATASETS = ("default_credit", "biodeg", "german_credit")
-_SEEDS, _K = 5, 3
+COMPONENTS, _SEEDS = 3, 5
 
 
 def _points(compared: Method, dataset: str, split: int, d: int) -> list[dict[str, Any]]:
@@ -61,7 +61,8 @@ def _cells(profile: Profile) -> Iterable[Cell]:
     cells = []
     for dataset in datasets:
         cells += [
-            Cell(dataset=dataset, split=split, method="rfpca", d=_K, protocol="printed") for split in range(seeds)
+            Cell(dataset=dataset, split=split, method="rfpca", d=COMPONENTS, protocol="printed")
+            for split in range(seeds)
         ]
         for method, protocol in (
             ("fairpca", "printed"),
@@ -71,7 +72,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
             ("cfpca_mean", "stated"),
             ("pca", "stated"),
         ):
-            cells.append(Cell(dataset=dataset, split=0, method=method, d=_K, protocol=protocol))
+            cells.append(Cell(dataset=dataset, split=0, method=method, d=COMPONENTS, protocol=protocol))
     return cells
 
 

@@ -12,7 +12,10 @@ from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.vu2022.tables import DATASETS, FACES
 
-__all__ = ["run_counts"]
+__all__ = ["LARGE", "SMALL", "run_counts"]
+
+# The standard deviations below and above which the text removes columns.
+SMALL, LARGE = 1e-5, 1000.0
 
 
 def run_counts(*, dataset: str) -> dict[str, Any]:
@@ -26,8 +29,8 @@ def run_counts(*, dataset: str) -> dict[str, Any]:
         "n_features": X.shape[1],
         "n_group_0": int(sizes[0]),
         "n_group_1": int(sizes[1]),
-        "n_small_sd": int(np.sum(std <= 1e-5)),
-        "n_large_sd": int(np.sum(std >= 1000)),
+        "n_small_sd": int(np.sum(std <= SMALL)),
+        "n_large_sd": int(np.sum(std >= LARGE)),
     }
 
 

@@ -1,7 +1,7 @@
 """Instances and searches by which the statements of Vu et al. (2022) in theory are put to the test.
 
-Each function looks for a violation. The verdicts are in :mod:`fairpca.experiments.vu2022.claims_theory`, pictures in
-the chapters.
+Each function looks for a violation. The verdicts are in the modules ``claims_theory`` and
+``claims_algorithm`` beside this one, pictures in the chapters.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "adversarial_problem",
     "convergence",
     "inequality_slacks",
+    "plane_problem",
     "random_moments",
     "random_problem",
     "steepest_secant",
@@ -166,7 +167,7 @@ def supremum_by_sdp(
     return float(problem.solve(solver="CLARABEL"))
 
 
-def _plane_problem(x: np.ndarray, lam: float | None) -> tuple[ComplementObjective, np.ndarray]:
+def plane_problem(x: np.ndarray, lam: float | None) -> tuple[ComplementObjective, np.ndarray]:
     """Map nine free numbers to two groups in the plane that satisfy condition (ii), and a line."""
 
     def moment(size: float, spread: float, angle: float) -> np.ndarray:
@@ -210,13 +211,13 @@ def steepest_secant(
     """
 
     def steepness(x: np.ndarray) -> float:
-        problem, U = _plane_problem(x, lam)
+        problem, U = plane_problem(x, lam)
         return -float(np.linalg.norm(problem.subgradient(U))) / problem.printed_lipschitz
 
     options = {"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7}
     starts = 1.5 * rng.standard_normal((tries, 9))
     found = [minimize(steepness, start, method="Nelder-Mead", options=options) for start in starts]
-    problem, U = _plane_problem(min(found, key=lambda result: result.fun).x, lam)
+    problem, U = plane_problem(min(found, key=lambda result: result.fun).x, lam)
     gradient = problem.subgradient(U)
     slopes = []
     for sign in (-1, 1):

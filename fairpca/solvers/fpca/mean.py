@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, symmetrise, top_eigenpairs
+from fairpca.solvers.spectral import avoiding_eigenpairs
 
 __all__ = ["MeanOnlySolution", "solve_mean_only"]
 
@@ -61,9 +62,8 @@ def solve_mean_only(S: np.ndarray, f: np.ndarray, n_components: int, *, level: f
             f"n_components={d} with n_features={len(f)} leaves no subspace that avoids f; choose at most {len(f) - 1}."
         )
     if b < 1e-24:
-        N = np.linalg.qr(fh[:, None], mode="complete")[0][:, 1:]
-        w, W = top_eigenpairs(symmetrise(N.T @ S @ N), d)
-        return MeanOnlySolution(N @ W, float("inf"), float(w.sum()), float(w.sum()), 1)
+        w, V = avoiding_eigenpairs(S, fh[:, None], d)
+        return MeanOnlySolution(V, float("inf"), float(w.sum()), float(w.sum()), 1)
     return _by_dual(S, fh, d, b)
 
 

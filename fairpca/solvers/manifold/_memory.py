@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 __all__ = ["FlatMemory", "ListMemory"]
 
@@ -54,53 +54,89 @@ class ListMemory:
 
 
 class FlatMemory:
-    """Pairs as rows of arrays; the two-loop recursion becomes two triangular solves."""
+    """Pairs as rows of two arrays; the two-loop recursion becomes two triangular solves.
+
+    Tangent vectors stand there transposed, so that a manifold with ``transport_rows`` carries all of them along with
+    two matrix products and no copy. The arrays have room for twice the pairs: only when they are full the newest ones
+    move to the front.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._S = self._Y = np.empty((0, 0))
         self.clear()
 
     def __len__(self) -> int:
-        return 0 if self._pairs is None else self._pairs.shape[1]
+        return self._stop - self._start
 
     def clear(self) -> None:
         """Forget all pairs."""
-        self._pairs: np.ndarray | None = None  # (2, pairs, *shape of a tangent vector)
+        self._start = self._stop = 0
 
     def append(self, s: np.ndarray, y: np.ndarray, curvature: float) -> None:
         """Add a pair, dropping the oldest when full."""
-        pair = np.stack((s, y))[:, None]
-        if self._pairs is None:
-            self._pairs = pair
-        else:
-            first = 1 if self._pairs.shape[1] == self._size else 0
-            self._pairs = np.concatenate((self._pairs[:, first:], pair), axis=1)
+        shape = s.shape[::-1]
+        if self._S.shape[1:] != shape:
+            self._S, self._Y = (np.empty((2 * self._size, *shape)) for _ in range(2))
+        if len(self) == self._size:
+            self._start += 1
+        if self._stop == len(self._S):
+            self._keep(np.arange(self._start, self._stop))
+        self._S[self._stop], self._Y[self._stop] = s.T, y.T
+        self._stop += 1
+
+    def _keep(self, chosen: np.ndarray) -> None:
+        """Move some pairs to the front and forget the others."""
+        for stored in (self._S, self._Y):
+            stored[: len(chosen)] = stored[chosen]
+        self._start, self._stop = 0, len(chosen)
+
+    def _views(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._S[self._start : self._stop], self._Y[self._start : self._stop]
 
     def move(self, manifold: Any, x: np.ndarray, new: np.ndarray) -> None:
         """Transport all pairs at once; pairs that lose their positive curvature on the way are dropped."""
-        if self._pairs is None:
+        if not len(self):
             return
-        stacked = self._pairs.reshape(-1, *self._pairs.shape[2:])
-        moved = manifold.transport(x, new, stacked).reshape(self._pairs.shape)
-        s, y = moved.reshape(2, moved.shape[1], -1)
-        keep = np.einsum("ij,ij->i", s, y) > 1e-14 * np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
-        self._pairs = moved[:, keep] if keep.any() else None
+        for vectors in self._views():
+            if hasattr(manifold, "transport_rows"):
+                manifold.transport_rows(new, vectors)
+            else:
+                moved = manifold.transport(x, new, vectors.transpose(_REVERSED[vectors.ndim]))
+                vectors[:] = moved.transpose(_REVERSED[vectors.ndim])
+        s, y = (vectors.reshape(len(self), -1) for vectors in self._views())
+        squares = np.einsum("ij,ij->i", s, s) * np.einsum("ij,ij->i", y, y)
+        keep = np.einsum("ij,ij->i", s, y) > 1e-14 * np.sqrt(squares)
+        if not keep.all():
+            self._keep(self._start + np.flatnonzero(keep))
 
     def apply(self, manifold: Any, x: np.ndarray, vector: np.ndarray, precondition: Operator, scale: bool) -> Any:
         """Return the inverse Hessian approximation times a tangent vector.
 
         With R the upper triangle of S Y', the first loop solves R a = S q and the second R' g = diag(R) a - Y r.
         """
-        pairs = self._pairs
-        assert pairs is not None
-        S, Y = pairs.reshape(2, pairs.shape[1], -1)
+        S, Y = (vectors.reshape(len(self), -1) for vectors in self._views())
         products = S @ Y.T
         curvatures = np.diagonal(products)
-        shares = solve_triangular(products, S @ vector.ravel(), check_finite=False)
-        q = vector.ravel() - shares @ Y
-        r = precondition(q.reshape(vector.shape)).ravel()
+        q = vector.T.ravel()
+        shares = _solve(products, S @ q)
+        q = q - shares @ Y
+        shape = vector.shape[::-1]
+        r = precondition(q.reshape(shape).T).T.ravel()
         if scale:
-            newest = pairs[1, -1]
-            r = r * (curvatures[-1] / np.vdot(newest, precondition(newest)))
-        rest = solve_triangular(products, curvatures * shares - Y @ r, trans=1, check_finite=False)
-        return (r + rest @ S).reshape(vector.shape)
+            newest = Y[-1]
+            r = r * (curvatures[-1] / np.vdot(newest, precondition(newest.reshape(shape).T).T))
+        rest = _solve(products, curvatures * shares - Y @ r, transposed=True)
+        return (r + rest @ S).reshape(shape).T
+
+
+# Axes of a stack whose elements are transposed.
+_REVERSED = {2: (0, 1), 3: (0, 2, 1)}
+
+
+def _solve(triangle: np.ndarray, right: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """Solve with the upper triangle of a matrix in rows, which LAPACK reads as the lower one of its transpose."""
+    solution, info = dtrtrs(triangle.T, right, lower=1, trans=0 if transposed else 1)
+    if info:
+        raise np.linalg.LinAlgError("a secant pair without curvature is in the memory.")
+    return solution

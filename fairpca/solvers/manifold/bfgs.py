@@ -41,9 +41,10 @@ class RiemannianBFGS(Optimizer):
     min_decrease : float, default=1e-13
         Relative decrease of the cost that counts as progress.
     flat_memory : bool, default=False
-        Keep the pairs in one array and use matrix products, about five times faster. It needs points that are
-        arrays, a transport that broadcasts over a leading axis and the Euclidean metric of the embedding: true
-        of ``Stiefel``, ``Grassmann`` and ``Euclidean`` (with ``k = 1``).
+        Keep the pairs in two arrays and use matrix products. It needs points that are arrays, a transport that
+        broadcasts over a leading axis and the Euclidean metric of the embedding: true of ``Stiefel``, ``Grassmann``
+        and ``Euclidean`` (with ``k = 1``); the classes of those names in `fairpca.solvers.manifold.frames` carry all
+        pairs along in place.
     callback : callable, optional
         ``callback(iteration, point, cost, gradient_norm)`` after each accepted step; a true value stops the run.
     **kwargs

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pymanopt
-from pymanopt.manifolds import Grassmann
 
 from fairpca.solvers.manifold.bfgs import RiemannianBFGS
+from fairpca.solvers.manifold.frames import Grassmann
 from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Evaluation, MBFProblem
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pymanopt
-from pymanopt.manifolds import Stiefel
 
 from fairpca._options import Options
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.manifold.bfgs import RiemannianBFGS
+from fairpca.solvers.manifold.frames import Stiefel
 from fairpca.solvers.mbf._problem import MBFProblem
 
 __all__ = ["REPMSOptions", "Variant", "solve_repms"]

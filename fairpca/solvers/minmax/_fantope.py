@@ -15,73 +15,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairpca.solvers.minmax._polish import FacePoint, face_point, polish, reduce_rank
+from fairpca.solvers.minmax._central import CentralPath, PathPoint, readings
+from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, polish, reduce_rank
 
 __all__ = ["solve_fantope_minmax"]
 
 
-_FIRST_POLISH, _LAST = 1e-5, 1e-9  # below the last, rounding of the eigenvalues blurs the fractional block
+_FIRST_POLISH, _LAST = 1e-5, 1e-13  # of the barrier's weight; below the last it is rounding of the eigenvalues
 
 
-def _occupation(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return p and 1 - p that solve ``1/(1 - p) - 1/p = x``, both without cancellation."""
-    root = np.sqrt(x * x + 4.0)
-    size = 4.0 / (root + np.abs(x))  # root - |x|
-    small, large = 2.0 / (root + np.abs(x) + 2.0), 2.0 / (size + 2.0)
-    return np.where(x > 0, large, small), np.where(x > 0, small, large)
-
-
-def _level(w: np.ndarray, d: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
-    """Find the shift theta for which the occupations of ``(w - theta) / mu`` sum to `d`."""
-    q = len(w)
-    low, high = w[0] - mu * q * q, w[-1] + mu * q * q  # sums q - 1/q or more, and 1/q or less
-    theta = float(np.clip(0.5 * (w[q - d] + w[q - d - 1]), low, high))
-    for _ in range(200):
-        p, rest = _occupation((w - theta) / mu)
-        excess = float(p.sum()) - d if d <= q / 2 else (q - d) - float(rest.sum())
-        if excess > 0:
-            low = theta
-        else:
-            high = theta
-        slope = float((1.0 / (1.0 / p**2 + 1.0 / rest**2)).sum()) / mu
-        trial = theta + excess / slope
-        if not low < trial < high:
-            trial = 0.5 * (low + high)
-        if abs(trial - theta) <= 1e-15 * max(abs(theta), mu) or abs(excess) <= 1e-15 * d:
-            break
-        theta = trial
-    return p, rest
-
-
-class _Path:
-    """Value, gradient and Hessian of the dual with logarithmic barriers on P, I - P and the constraints."""
-
-    def __init__(self, S: np.ndarray, a: np.ndarray, d: int) -> None:
-        self.S, self.a, self.d = S, a, d
-
-    def at(self, weights: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        w, U = np.linalg.eigh(np.tensordot(weights, self.S, 1))
-        p, rest = _level(w, self.d, mu)
-        B = U.T @ (self.S @ U)
-        diagonals = np.diagonal(B, axis1=1, axis2=2)
-        losses = self.a - diagonals @ p
-        # Divided differences of p: no subtraction of eigenvalues, so ties are no special case.
-        D = 1.0 / (mu * (1.0 / np.multiply.outer(p, p) + 1.0 / np.multiply.outer(rest, rest)))
-        flat = B.reshape(len(B), -1)
-        inner = (flat * D.ravel()) @ flat.T
-        own = np.diagonal(D)
-        mixed = diagonals @ own
-        curvature = inner - np.multiply.outer(mixed, mixed) / own.sum()
-        return losses, curvature, w, U, p
-
-
-def _newton(curvature: np.ndarray, gradient: np.ndarray, weights: np.ndarray, mu: float) -> tuple[np.ndarray, float]:
-    """Newton step along the simplex, and its decrement, in variables scaled by the weights.
+def _newton(
+    curvature: np.ndarray, gradient: np.ndarray, weights: np.ndarray, normal: np.ndarray, mu: float
+) -> tuple[np.ndarray, float]:
+    """Newton step inside ``normal'weights = 1``, and its decrement, in variables scaled by the weights.
 
     There the barrier's Hessian is mu times the identity, so no eigenvalue lies below mu except by rounding.
     """
     m = len(weights)
-    N = np.linalg.svd(weights[None, :])[2][1:].T  # scaled directions whose weighted sum vanishes
+    N = np.linalg.svd((normal * weights)[None, :])[2][1:].T  # scaled directions that stay inside
     K = curvature * np.multiply.outer(weights, weights) + mu * np.eye(m)
     values, R = np.linalg.eigh(N.T @ K @ N)
     values = np.maximum(values, mu)
@@ -98,7 +49,7 @@ def solve_fantope_minmax(
     *,
     tol: float = 1e-14,
     start: np.ndarray | None = None,
-    max_iter: int = 400,
+    max_iter: int = 600,
 ) -> tuple[FacePoint, int]:
     """Minimise ``max_g a_g - <S_g, P>`` over ``0 <= P <= I, tr P = d``.
 
@@ -111,7 +62,7 @@ def solve_fantope_minmax(
     d : int
         Trace.
     tol : float
-        Gap at which to stop, relative to half the largest spread of a matrix's eigenvalues times d.
+        Gap at which to stop, relative to d times half the spread of eigenvalues, averaged with the final weights.
     start : ndarray of shape (m,), optional
         Weights to begin with; they are moved off the boundary.
     max_iter : int
@@ -120,59 +71,70 @@ def solve_fantope_minmax(
     Returns
     -------
     (FacePoint, int)
-        Primal point and dual weights, of lowest rank, whose values are exact, and the Newton steps taken.
+        Primal point and dual weights (on the simplex), of lowest rank, whose values are exact, and the Newton steps
+        taken.
     """
     m = len(S)
     # A multiple of the identity only shifts the losses. Without it nearly isotropic matrices are like any others.
     ends = np.linalg.eigvalsh(S)[:, [0, -1]]
-    size = float(np.abs(ends).max())
+    sizes = np.abs(ends).max(axis=1)
     centre = ends.mean(axis=1)
-    scale = max(float(np.ptp(ends, axis=1).max()) / 2, 1e-14 * size) or 1.0
-    S = (S - centre[:, None, None] * np.eye(S.shape[1])) / scale
-    a = (a - centre * d) / scale
-    path = _Path(S, a, d)
+    halves = np.maximum(np.ptp(ends, axis=1) / 2, 1e-14 * sizes)
+    halves[halves == 0] = halves.max() or 1.0  # a group of zeros
+    S = S - centre[:, None, None] * np.eye(S.shape[1])
+    a = a - centre * d
     weights = np.full(m, 1.0 / m) if start is None else 0.9 * start / start.sum() + 0.1 / m
     mu = 1.0 if start is None else 1e-2
+    unit = 0.0
     best: FacePoint | None = None
-    wanted = max(tol * d, 1e-15 * size / scale)  # the second is rounding of what was given
     n_iter = 0
     while True:
+        # The unit of z follows the groups that decide, however much smaller than the largest they are.
+        unit, before = float(weights @ halves), unit
+        mu *= before / unit if before else 1.0
+        own = np.maximum(halves, unit)
+        problem = FaceProblem(S / own[:, None, None], a / own, unit / own, d)
+        path = CentralPath(problem.S, d)
+        y = weights / problem.c
         for _ in range(50):
-            losses, curvature, _w, U, p = path.at(weights, mu)
+            x = path.at(y, mu)
             n_iter += 1
-            gradient = losses + mu / weights
-            step, decrement = _newton(curvature, gradient, weights, mu)
+            gradient = problem.a - x.sums + mu / y
+            step, decrement = _newton(x.curvature, gradient, y, problem.c, mu)
             if decrement < 0.05 or n_iter >= max_iter:
                 break
-            weights = weights + (step if decrement < 0.25 else step / (1.0 + decrement))
-            weights = weights / weights.sum()
+            y = y + (step if decrement < 0.25 else step / (1.0 + decrement))
+            y = y / (problem.c @ y)
+        weights = problem.c * y
+        weights = weights / weights.sum()
+        wanted = max(tol * d, 1e-15 * float(weights @ sizes) / unit)  # the second is rounding of what was given
         if mu <= _FIRST_POLISH or n_iter >= max_iter:
-            for point in _candidates(S, a, d, weights, U, p, wanted):
-                if best is None or point.gap < best.gap:
-                    best = point
-                if best.gap <= wanted:
+            for point in _candidates(problem, y, x, wanted):
+                if best is None or point.gap * unit < best.gap:
+                    best = _in_units(point, problem, unit, centre)
+                if best.gap <= wanted * unit:
                     break
-        if best is not None and (best.gap <= wanted or mu <= _LAST or n_iter >= max_iter):
-            break
+        if best is not None and (best.gap <= wanted * unit or mu <= _LAST or n_iter >= max_iter):
+            return best, n_iter
         mu *= 0.1
-    x = best
-    spectrum = x.spectrum * scale + float(x.weights @ centre)
-    return replace(x, spectrum=spectrum, losses=x.losses * scale, lower_bound=x.lower_bound * scale), n_iter
 
 
-def _candidates(
-    S: np.ndarray, a: np.ndarray, d: int, weights: np.ndarray, U: np.ndarray, p: np.ndarray, tol: float
-) -> Iterator[FacePoint]:
-    """Read the structure off a point of the central path with several thresholds, and polish each reading."""
-    guess = (U * p) @ U.T
-    seen = set()
-    readings = [
-        (int(np.sum(p > 1 - threshold)), int(np.sum((p >= threshold) & (p <= 1 - threshold))))
-        for threshold in (1e-2, 1e-3, 1e-4, 1e-1, 1e-5)
-    ]
-    for n_ones, r in [*readings, (d, 0)]:
-        if (n_ones, r) in seen or n_ones > d or n_ones + r < d:
-            continue
-        seen.add((n_ones, r))
-        point = polish(S, a, d, face_point(S, a, d, weights, n_ones, r, guess), tol=tol)
-        yield reduce_rank(S, a, d, point, tol=tol)
+def _candidates(problem: FaceProblem, weights: np.ndarray, x: PathPoint, tol: float) -> Iterator[FacePoint]:
+    """Polish each reading of the structure of a point of the central path."""
+    guess = (x.vectors * x.occupation) @ x.vectors.T
+    for n_ones, r in readings(x.occupation, problem.d):
+        point = polish(problem, face_point(problem, weights, n_ones, r, guess), tol=tol)
+        yield reduce_rank(problem, point, tol=tol)
+
+
+def _in_units(point: FacePoint, problem: FaceProblem, unit: float, centre: np.ndarray) -> FacePoint:
+    """Return the point with weights on the simplex, and losses and spectrum of the matrices that were given."""
+    weights = problem.c * point.weights
+    weights = weights / weights.sum()
+    return replace(
+        point,
+        weights=weights,
+        spectrum=point.spectrum * unit + float(weights @ centre),
+        losses=point.losses * unit,
+        lower_bound=point.lower_bound * unit,
+    )

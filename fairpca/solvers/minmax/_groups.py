@@ -7,9 +7,9 @@ from time import perf_counter
 import numpy as np
 
 from fairpca.solvers.minmax._affine import affine_map, basis_kind
-from fairpca.solvers.minmax._fantope import solve_fantope_minmax
+from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, WorstGroup
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
-from fairpca.solvers.minmax._problem import certified_status, whole_dual
+from fairpca.solvers.minmax._problem import certified_status, oriented, references
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
@@ -34,52 +34,55 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     """
     small_before, large_before = pencil.n_small, pencil.n_large
     m, p = pencil.n_matrices, pencil.n_features
-    floor = 1e-14 * float(pencil.traces.max())
     share = 1.0
     units = list(np.eye(m))
-    uniform = np.full(m, 1.0 / m)
     if not pencil.is_dense:
+        even = 1.0 / pencil.traces if objective == "nash" else np.ones(m)
+        even /= even.sum()
         pencil.keep = [(unit, d) for unit in units]
-        pencil.refine([uniform], d, tol=1e-3)
+        pencil.refine([even], d, tol=1e-3)
         pencil.refine(units, d)
-        pencil.compress([uniform], d)
+        pencil.compress([even], d)
         # What a multiple of the identity adds to the norm decides nothing: tolerances are relative to the rest.
         share = _anisotropy(pencil)
         pencil.refine(units, d, share * pencil.tol)
-    own = [pencil.top_sum(unit, d) for unit in units]
-    best = np.array([total for total, _ in own])
-    references = pencil.traces if objective == "error" else best
+    best = np.array([pencil.top_sum(unit, d)[0] for unit in units])
+    criterion: Criterion
+    criterion = GeometricMean() if objective == "nash" else WorstGroup(references(objective, pencil.traces, best))
     weights: np.ndarray | None = None
     uppers: list[float] = []
     duals: list[float] = []
     bound = -np.inf
     while True:
-        point, steps = solve_fantope_minmax(pencil.small, references, d, start=weights)
-        pencil.n_small += steps
-        weights = point.weights
-        kept, fractions = _directions(point)
+        found = criterion.solve(pencil.small, d, weights)
+        pencil.n_small += found.steps
+        weights, spectrum = found.weights, found.point.spectrum
+        kept, fractions = _directions(found.point)
         basis = pencil.lift(kept)
-        uppers.append(float(point.losses.max()))
-        stop = max(split_ties(point.spectrum, d, _TIE * share * abs(float(point.spectrum[0])))[1], kept.shape[1])
+        uppers.append(criterion.cost(found.variances))
+        stop = max(split_ties(spectrum, d, _TIE * share * abs(float(spectrum[0])))[1], kept.shape[1])
         grew = pencil.refine([weights], min(stop, p), share * pencil.tol)
         total, error = pencil.top_sum(weights, d, stop)
-        duals.append(float(weights @ references) - total)
-        bound = max(bound, duals[-1] - error)
-        if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * abs(uppers[-1]):
+        duals.append(criterion.dual(weights, total))
+        bound = max(bound, criterion.dual(weights, total + error))
+        unit = criterion.unit(uppers[-1])
+        if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * unit:
             break
+    value, floor = uppers[-1], criterion.floor(found.variances, pencil.traces)
+    status = certified_status(value, bound, tol, floor, unit)
     if not pencil.is_dense:  # what was estimated until here is proved; own optima from the basis are too small at most
-        bound = float(weights @ references) - pencil.top_sum_bound(weights, d)
-        if certified_status(uppers[-1], bound, tol, floor) != "optimal":
-            bound = max(bound, whole_dual(pencil, weights, references, d))
+        bound = criterion.dual(weights, pencil.top_sum_bound(weights, d))
+        status = certified_status(value, bound, tol, floor, unit)
+        if status != "optimal":
+            bound = max(bound, criterion.dual(weights, pencil.whole_top_sum(weights, d)))
+            status = certified_status(value, bound, tol, floor, unit)
     extra_dimensions = kept.shape[1] - d
     assert extra_dimensions <= rank_bound(m), f"rank reduction left {extra_dimensions} extra dimensions for {m} groups"
-    value = uppers[-1]
-    bound = min(bound, value)
-    losses = point.losses - references + best
     extra = {
-        "weights": weights,
-        "losses": losses,
-        "errors": losses - best + pencil.traces,
+        "weights": weights / weights.sum(),
+        "losses": best - found.variances,
+        "errors": pencil.traces - found.variances,
+        "variances": found.variances,
         "best_sums": best,
         "extra_dimensions": extra_dimensions,
         "rank_bound": rank_bound(m),
@@ -90,15 +93,14 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     }
     return SolverResult(
         affine_map(basis, fractions),
-        certified_status(value, bound, tol, floor),
-        value,
-        bound=bound,
+        status,
         certificate="proof",
         basis=basis_kind(fractions),
         n_iter=pencil.n_small - small_before,
         seconds=perf_counter() - started,
         history={"upper": np.array(uppers), "dual": np.array(duals)},
         extra=extra,
+        **oriented(objective, value, min(bound, value)),
     )
 
 

@@ -57,7 +57,7 @@ class _Line:
     def __init__(self, S0: np.ndarray, S1: np.ndarray, a0: float, a1: float, d: int) -> None:
         self.S1, self.delta = S1, S0 - S1
         self.a0, self.a1, self.d = a0, a1, d
-        self.size = max(abs(a0), abs(a1))
+        self.size = max(abs(a0), abs(a1)) or max(float(np.trace(S0)), float(np.trace(S1)))
         self.visited: list[tuple[float, float, float]] = []
 
     def at(self, t: float, ascending: tuple[np.ndarray, np.ndarray] | None = None) -> _Point:
@@ -168,7 +168,7 @@ def maximise_on_line(
     S0, S1 : ndarray of shape (q, q)
         Symmetric matrices, q > d.
     a0, a1 : float
-        What the groups' sums are compared with: own optima (loss) or traces (error).
+        What the groups' sums are compared with: own optima (loss), traces (error) or nothing (variance).
     d : int
         Dimension.
     start : float, optional

@@ -1,11 +1,12 @@
 """Last digits and lowest rank of a solution of the Fantope min-max problem.
 
 Near the optimum the eigenvalues of P fall into ones, zeros and a small fractional block, whose space is tied in
-``S_w = sum_g w_g S_g``. With this structure known the optimality conditions are smooth equations, and Newton's
+``S_y = sum_g y_g S_g``. With this structure known the optimality conditions are smooth equations, and Newton's
 method on them gives what a central path cannot: full accuracy.
 
-Matrices and constants come in units in which the widest half range of a matrix's eigenvalues is one: thresholds are
-absolute. The eigenvalues of ``S_w`` are no measure, because at the optimum they may all be tied near zero.
+Every group has matrices in its own unit (:class:`FaceProblem`): thresholds are absolute, and groups whose data differ
+in size by many orders of magnitude are no special case. The eigenvalues of ``S_y`` are no measure, because at the
+optimum they may all be tied near zero.
 """
 
 from __future__ import annotations
@@ -16,12 +17,29 @@ import numpy as np
 
 from fairpca.linalg import symmetrise
 
-__all__ = ["FacePoint", "face_point", "polish", "rank_bound", "reduce_rank"]
+__all__ = ["FacePoint", "FaceProblem", "face_point", "packed", "polish", "rank_bound", "reduce_rank", "response"]
+
+
+@dataclass(frozen=True)
+class FaceProblem:
+    """Minimise z subject to ``c_g z >= a_g - <S_g, P>``, where every S_g has half range one or less.
+
+    Its dual maximises ``y'a - (sum of the d largest eigenvalues of S_y)`` over ``y >= 0, c'y = 1``.
+    """
+
+    S: np.ndarray  # (m, q, q)
+    a: np.ndarray
+    c: np.ndarray  # unit of z in the units of the groups
+    d: int
+
+    def losses(self, sums: np.ndarray) -> np.ndarray:
+        """Return what each group asks of z where it keeps these sums."""
+        return (self.a - sums) / self.c
 
 
 @dataclass(frozen=True)
 class FacePoint:
-    """``P = U1 U1' + UF F UF'`` with 0 < F < I, weights w, and the values that they certify."""
+    """``P = U1 U1' + UF F UF'`` with 0 < F < I, weights y, and the values that they certify."""
 
     weights: np.ndarray
     ones: np.ndarray  # U1, q x n1
@@ -62,63 +80,71 @@ def _fit_block(block: np.ndarray, trace: int) -> np.ndarray:
     return (R * p) @ R.T
 
 
-def face_point(
-    S: np.ndarray, a: np.ndarray, d: int, weights: np.ndarray, n_ones: int, r: int, guess: np.ndarray | None
-) -> FacePoint:
-    """Take the eigenspaces of ``S_w`` as ones, fractional block and zeros, in the order of its eigenvalues.
+def face_point(problem: FaceProblem, weights: np.ndarray, n_ones: int, r: int, guess: np.ndarray | None) -> FacePoint:
+    """Take the eigenspaces of ``S_y`` as ones, fractional block and zeros, in the order of its eigenvalues.
 
     `guess` is a q x q matrix whose compression to the fractional space starts the block.
     """
-    w, U = np.linalg.eigh(np.tensordot(weights, S, 1))
+    d = problem.d
+    w, U = np.linalg.eigh(np.tensordot(weights, problem.S, 1))
     w, U = w[::-1], U[:, ::-1]
     ones, UF, zeros = U[:, :n_ones], U[:, n_ones : n_ones + r], U[:, n_ones + r :]
     block = np.zeros((0, 0)) if guess is None or r == 0 else _fit_block(UF.T @ guess @ UF, d - n_ones)
-    sums = np.array([np.einsum("ij,ij->", ones, A @ ones) + np.einsum("ij,ji->", UF.T @ A @ UF, block) for A in S])
-    return FacePoint(weights, ones, UF, block, zeros, w, a - sums, float(weights @ a - w[:d].sum()))
+    losses = problem.losses(_sums(problem.S, ones, UF, block))
+    return FacePoint(weights, ones, UF, block, zeros, w, losses, float(weights @ problem.a - w[:d].sum()))
 
 
-def _svec(r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums(S: np.ndarray, ones: np.ndarray, UF: np.ndarray, block: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,gij->g", ones, S @ ones) + np.einsum("gij,ji->g", UF.T @ S @ UF, block)
+
+
+def packed(r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and factors that make the upper triangle of a symmetric r x r matrix an isometric vector."""
     i, j = np.triu_indices(r)
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
-def polish(S: np.ndarray, a: np.ndarray, d: int, point: FacePoint, *, tol: float, max_iter: int = 8) -> FacePoint:
+def polish(problem: FaceProblem, point: FacePoint, *, tol: float, max_iter: int = 8) -> FacePoint:
     """Newton's method on the optimality conditions with the point's structure held fixed.
 
     Unknowns are the changes of the weights of tight groups, of the block, of the tied eigenvalue and of the common
-    loss; equations: equal tight losses, a tied block, the trace, weights that sum to one. Returns the best point met.
+    loss; equations: equal tight losses, a tied block, the trace, the dual's constraint. Returns the best point met.
     """
     best, x = point, point
+    misses = 0
     for _ in range(max_iter):
-        if best.gap <= tol:
+        if best.gap <= tol or misses == 3:  # a wrong structure, or rounding: nothing more will come
             break
         # Without a tie all is a smooth problem in the weights; which groups are tight then need not be guessed.
-        step = (_simplex_step(S, x), None) if x.fractional.shape[1] == 0 else _newton_step(S, x)
+        step = (_simplex_step(problem, x), None) if x.fractional.shape[1] == 0 else _newton_step(problem, x)
         if step is None:
             break
         weights, guess = step
-        x = face_point(S, a, d, weights, x.ones.shape[1], x.fractional.shape[1], guess)
+        x = face_point(problem, weights, x.ones.shape[1], x.fractional.shape[1], guess)
+        misses = 0 if x.gap < 0.5 * best.gap else misses + 1
         if x.gap < best.gap:
             best = x
     return best
 
 
-def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
-    """Maximise the dual's quadratic model over the simplex, at a point whose top space is unique, by active sets."""
+def _simplex_step(problem: FaceProblem, x: FacePoint) -> np.ndarray:
+    """Maximise the dual's quadratic model over its simplex, at a point whose top space is unique, by active sets."""
+    S, c = problem.S, problem.c
     n1 = x.ones.shape[1]
     gaps = np.maximum(x.spectrum[:n1, None] - x.spectrum[None, n1:], 1e-14)
     B = x.ones.T @ S @ x.zeros
     m = len(S)
     K = (B * (2.0 / gaps)).reshape(m, -1) @ B.reshape(m, -1).T
+    slack = c * (x.losses.max() - x.losses)
     # A proximal term, far below what the losses differ by: where the dual is linear the model needs a curvature.
-    K[np.diag_indices(m)] += max(1e-6 * float(np.ptp(x.losses)), 1e-12 * float(np.trace(K)), 1e-18)
-    gradient = x.losses - x.losses.max() + K @ x.weights
+    K[np.diag_indices(m)] += max(1e-6 * float(slack.max()), 1e-12 * float(np.trace(K)), 1e-18)
+    gradient = K @ x.weights - slack
     free = np.ones(m, dtype=bool)
     weights = x.weights
     for _ in range(4 * m):
         n = int(free.sum())
         A = np.zeros((n + 1, n + 1))
-        A[:n, :n], A[:n, n], A[n, :n] = K[np.ix_(free, free)], 1.0, 1.0
+        A[:n, :n], A[:n, n], A[n, :n] = K[np.ix_(free, free)], c[free], c[free]
         size = max(float(np.abs(A[:n, :n]).max()), np.finfo(float).tiny)
         A[:n, :n] /= size  # balanced: the curvature may be tiny beside the ones
         solved = np.linalg.lstsq(A, np.append(gradient[free] / size, 1.0), rcond=1e-14)[0]
@@ -129,8 +155,8 @@ def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
             continue
         if trial.max() <= 0:
             break
-        weights = np.maximum(trial, 0.0) / np.maximum(trial, 0.0).sum()
-        slope = gradient - K @ weights - size * solved[n]
+        weights = np.maximum(trial, 0.0) / (c @ np.maximum(trial, 0.0))
+        slope = gradient - K @ weights - size * solved[n] * c
         slope[free] = 0.0
         if slope.max() <= 1e-15:
             break
@@ -138,16 +164,14 @@ def _simplex_step(S: np.ndarray, x: FacePoint) -> np.ndarray:
     return weights
 
 
-def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None] | None:
-    slack = x.losses.max() - x.losses
-    tight = np.flatnonzero((x.weights > slack) | (slack == 0))
-    m, n1, r = len(tight), x.ones.shape[1], x.fractional.shape[1]
-    F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
-    UF = x.fractional @ R
+def response(T: np.ndarray, x: FacePoint, UF: np.ndarray, F: np.ndarray) -> np.ndarray:
+    """How the sums <T_g, P> answer to a change of the weights of `T`: by rotations between the three spaces of P.
+
+    `UF` and `F` diagonalise the fractional block; pairs inside it are not the weights' business.
+    """
+    n1, r = x.ones.shape[1], len(F)
     w1, wF, w0 = x.spectrum[:n1], x.spectrum[n1 : n1 + r], x.spectrum[n1 + r :]
-    T = S[tight]
-    # How the losses answer to weights: rotations between the three spaces (pairs inside the tie are X's business).
-    curvature = np.zeros((m, m))
+    curvature = np.zeros((len(T), len(T)))
     tie = float(wF.mean()) if r else 0.0
     for left, right, p_gap, w_gap in (
         (x.ones, x.zeros, np.ones((n1, len(w0))), w1[:, None] - w0[None, :]),
@@ -158,21 +182,33 @@ def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | 
             continue
         B = left.T @ T @ right
         weight = 2.0 * p_gap / np.maximum(w_gap, 1e-14)
-        curvature += (B * weight).reshape(m, -1) @ B.reshape(m, -1).T
-    i, j, root2 = _svec(r)
+        curvature += (B * weight).reshape(len(T), -1) @ B.reshape(len(T), -1).T
+    return curvature
+
+
+def _newton_step(problem: FaceProblem, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None] | None:
+    slack = problem.c * (x.losses.max() - x.losses)
+    tight = np.flatnonzero((x.weights > slack) | (slack == 0))
+    m, r = len(tight), x.fractional.shape[1]
+    F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
+    UF = x.fractional @ R
+    T, c = problem.S[tight], problem.c[tight]
+    # What the losses answer to the weights, with the opposite sign.
+    curvature = response(T, x, UF, F)
+    i, j, root2 = packed(r)
     size = len(i)
     inside = (UF.T @ T @ UF)[:, i, j] * root2 if r else np.zeros((m, 0))
     unit = np.where(i == j, 1.0, 0.0)
     n = m + size + 2  # weights, block, tied eigenvalue, common loss
     A, b = np.zeros((n, n)), np.zeros(n)
-    A[:m, :m], A[:m, m : m + size], A[:m, -1] = -curvature, -inside, -1.0
-    b[:m] = -x.losses[tight]
+    A[:m, :m], A[:m, m : m + size], A[:m, -1] = -curvature, -inside, -c
+    b[:m] = -c * x.losses[tight]
     A[m : m + size, :m], A[m : m + size, -2] = inside.T, -unit
     if r:
         b[m : m + size] = -(x.weights[tight] @ inside)
     A[-2, m : m + size] = unit
-    A[-1, :m] = 1.0
-    b[-1] = 1.0 - x.weights[tight].sum()
+    A[-1, :m] = c
+    b[-1] = 1.0 - c @ x.weights[tight]
     try:
         change = np.linalg.lstsq(A, b, rcond=1e-13)[0]
     except np.linalg.LinAlgError:
@@ -181,9 +217,9 @@ def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | 
     weights[tight] = x.weights[tight] + change[:m]
     if weights.min() < 0:
         weights = np.maximum(weights, 0.0)
-    if not np.isfinite(weights).all() or weights.sum() <= 0:
+    if not np.isfinite(weights).all() or weights.max() <= 0:
         return None
-    weights /= weights.sum()
+    weights /= problem.c @ weights
     if r == 0:
         return weights, None
     X = np.zeros((r, r))
@@ -192,47 +228,51 @@ def _newton_step(S: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | 
     return weights, UF @ (np.diag(F) + X) @ UF.T
 
 
-def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: float) -> FacePoint:
+def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
     """Lower the rank of P without raising the largest loss (no linear programme: null vectors only).
 
     While a symmetric X of trace zero changes all tight losses equally, move along it inside the fractional block
     until an eigenvalue meets 0 or 1 or a slack group becomes tight. What remains has r (r + 1) / 2 <= number of
     groups, hence at most :func:`rank_bound` extra dimensions.
     """
+    S, c, d = problem.S, problem.c, problem.d
     ones, UF, zeros = x.ones, x.fractional, x.zeros
     F, R = np.linalg.eigh(x.block) if UF.shape[1] else (np.zeros(0), np.zeros((0, 0)))
     UF = UF @ R
     losses = x.losses.copy()
-    tight = losses >= losses.max() - max(tol, 1e-12)
+    near = max(tol, 1e-12)
+    # A small eigenvalue may be all that a group of large unit needs.
+    least = max(1e-9 * min(1.0, float(c.min())), 1e-15)
+    tight = c * (losses.max() - losses) <= near
     while True:
-        to_one, to_zero = F > 1.0 - 1e-9, F < 1e-9
+        to_one, to_zero = F > 1.0 - least, F < least  # noqa: SIM300
         ones = np.concatenate((ones, UF[:, to_one]), axis=1)
         zeros = np.concatenate((UF[:, to_zero], zeros), axis=1)
         UF, F = UF[:, ~(to_one | to_zero)], F[~(to_one | to_zero)]
         if len(F) < 2:
             break
-        i, j, root2 = _svec(len(F))
+        i, j, root2 = packed(len(F))
         inside = (UF.T @ S @ UF)[:, i, j] * root2
-        chosen = np.flatnonzero(tight)
-        rows = np.concatenate((np.where(i == j, 1.0, 0.0)[None], inside[chosen[1:]] - inside[chosen[:1]]))
-        if len(i) <= np.linalg.matrix_rank(rows, tol=1e-11):
+        # Unknowns: X and the common gain. Rows of groups in whose unit that gain is large are divided by it.
+        rows = np.concatenate((np.append(np.where(i == j, 1.0, 0.0), 0.0)[None], np.column_stack((inside, -c))[tight]))
+        rows[1:] /= np.maximum(c[tight], 1.0)[:, None]
+        if len(i) + 1 <= np.linalg.matrix_rank(rows, tol=1e-11):
             break
         v = np.linalg.svd(rows)[2][-1]
-        if inside[chosen[0]] @ v < 0:
-            v = -v
+        v = v if v[-1] >= 0 else -v
         X = np.zeros((len(F), len(F)))
-        X[i, j] = v / root2
+        X[i, j] = v[:-1] / root2
         X = X + X.T - np.diag(np.diagonal(X))
         step = _longest_step(F, X)
-        gains = inside @ v
+        gains = inside @ v[:-1] / c
         for g in np.flatnonzero(~tight):
-            closing = gains[chosen[0]] - gains[g]
+            closing = v[-1] - gains[g]
             if closing > 0 and (losses.max() - losses[g]) / closing < step:
                 step = (losses.max() - losses[g]) / closing
         F, R = np.linalg.eigh(np.diag(F) + step * X)
         UF = UF @ R
         losses = losses - step * gains
-        tight = tight | (losses >= losses.max() - max(tol, 1e-12))
+        tight = tight | (c * (losses.max() - losses) <= near)
     if len(F) == 1:  # a single fractional eigenvalue can only be rounding: the trace is an integer
         if d > ones.shape[1]:
             ones, UF = np.concatenate((ones, UF), axis=1), UF[:, :0]
@@ -240,8 +280,8 @@ def reduce_rank(S: np.ndarray, a: np.ndarray, d: int, x: FacePoint, *, tol: floa
             zeros, UF = np.concatenate((UF, zeros), axis=1), UF[:, :0]
         F = F[:0]
     block = _fit_block(np.diag(F), d - ones.shape[1])
-    sums = np.array([np.einsum("ij,ij->", ones, A @ ones) + np.einsum("ij,ji->", UF.T @ A @ UF, block) for A in S])
-    return FacePoint(x.weights, ones, UF, block, zeros, x.spectrum, a - sums, x.lower_bound)
+    losses = problem.losses(_sums(S, ones, UF, block))
+    return FacePoint(x.weights, ones, UF, block, zeros, x.spectrum, losses, x.lower_bound)
 
 
 def _longest_step(F: np.ndarray, X: np.ndarray) -> float:

@@ -2,17 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_components
 from fairpca.solvers.result import SolverResult, Status
-from fairpca.solvers.spectral.pencil import Pencil
 
-__all__ = ["Objective", "certified_status", "check_problem", "trivial_result", "whole_dual"]
+__all__ = [
+    "ROUNDING",
+    "Objective",
+    "certified_status",
+    "check_problem",
+    "criterion_value",
+    "has_variance",
+    "oriented",
+    "references",
+    "refuse_nash",
+    "trivial_result",
+]
 
-Objective = Literal["loss", "error"]
+Objective = Literal["loss", "error", "variance", "nash"]
+
+ROUNDING = 1e-14  # of a sum of eigenvalues, relative to the trace
+_NO_VARIANCE = (64 * float(np.finfo(float).eps)) ** 2  # share of the largest trace that is rounding of a constant
+
+
+def has_variance(traces: np.ndarray) -> np.ndarray:
+    """Which groups vary at all: a constant group has the same geometric mean, zero, whatever is kept."""
+    return traces > _NO_VARIANCE * traces.max()
+
+
+def references(objective: str, traces: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """What the variances that groups keep are subtracted from: own optima, traces, or nothing."""
+    return {"loss": best, "error": traces, "variance": np.zeros(len(traces))}[objective]
+
+
+def criterion_value(objective: Objective, variances: np.ndarray, best: np.ndarray, traces: np.ndarray) -> float:
+    """Return the value of a criterion where groups keep the given variances.
+
+    Parameters
+    ----------
+    objective : {"loss", "error", "variance", "nash"}
+        Largest loss or error (to be minimised); least variance or geometric mean of the variances of the groups that
+        vary (to be maximised).
+    variances : ndarray of shape (m,)
+        What each group keeps, <C_g, P>.
+    best, traces : ndarray of shape (m,)
+        What each group could keep at most in as many dimensions, and has in all.
+    """
+    check_choice("objective", objective, get_args(Objective))
+    if objective in ("variance", "nash"):
+        kept = np.maximum(variances[has_variance(traces)], 0.0)
+        if objective == "variance" or kept.size == 0:
+            return float(kept.min()) if kept.size else 0.0
+        with np.errstate(divide="ignore"):
+            return float(np.exp(np.log(kept).mean()))
+    return float((references(objective, traces, best) - variances).max())
+
+
+def oriented(objective: str, cost: float, bound: float) -> dict[str, Any]:
+    """Turn a cost that was minimised, and its lower bound, into the criterion's value, bound and sense."""
+    if objective == "variance":
+        return {"objective": 0.0 - cost, "bound": 0.0 - bound, "sense": "max"}
+    if objective == "nash":
+        return {"objective": float(np.exp(-cost)), "bound": float(np.exp(-bound)), "sense": "max"}
+    return {"objective": cost, "bound": bound, "sense": "min"}
 
 
 def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tuple[np.ndarray, int]:
@@ -24,30 +79,42 @@ def check_problem(moments: np.ndarray, n_components: int, objective: str) -> tup
         )
     if not np.isfinite(moments.sum()):
         raise ValueError("moments contain NaN or infinite values; clean or impute the data first.")
-    check_choice("objective", objective, ("loss", "error"))
+    check_choice("objective", objective, get_args(Objective))
     return moments, check_components(n_components, moments.shape[1])
 
 
-def certified_status(objective: float, bound: float, tol: float, floor: float) -> Status:
-    """Return ``"optimal"`` when the gap is at most `tol` of the objective or at most `floor`, rounding's share."""
-    return "optimal" if objective - bound <= max(tol * abs(objective), floor) else "max_iter"
+def refuse_nash(objective: str, solver: str) -> None:
+    """Raise for a solver of linear programmes over the groups, which the geometric mean is not."""
+    if objective == "nash":
+        raise ValueError(f"solver={solver!r} minimises a largest loss and cannot do objective='nash'; use 'dual'.")
 
 
-def trivial_result(moments: np.ndarray, seconds: float = 0.0) -> SolverResult:
+def certified_status(cost: float, bound: float, tol: float, floor: float, unit: float | None = None) -> Status:
+    """Return ``"optimal"`` when the gap is at most `tol` of the cost (or `unit`) or at most `floor`, by rounding."""
+    return "optimal" if cost - bound <= max(tol * (abs(cost) if unit is None else unit), floor) else "max_iter"
+
+
+def trivial_result(moments: np.ndarray, objective: Objective = "loss", seconds: float = 0.0) -> SolverResult:
     """Return the solution for ``n_components == n_features``: everything is kept and nothing is lost."""
     m, p = moments.shape[:2]
+    traces = np.trace(moments, axis1=1, axis2=2)
+    value = criterion_value(objective, traces, traces, traces)
     extra = {
         "weights": np.full(m, 1.0 / m),
         "losses": np.zeros(m),
         "errors": np.zeros(m),
-        "best_sums": np.trace(moments, axis1=1, axis2=2),
+        "variances": traces,
+        "best_sums": traces,
         "extra_dimensions": 0,
         "large_solves": 0,
     }
-    return SolverResult(np.eye(p), "optimal", 0.0, bound=0.0, certificate="proof", seconds=seconds, extra=extra)
-
-
-def whole_dual(pencil: Pencil, weights: np.ndarray, references: np.ndarray, d: int) -> float:
-    """Return the dual value at `weights` from the eigenvalues of the whole weighted matrix, without the basis."""
-    values = np.linalg.eigvalsh(np.tensordot(weights, pencil.matrices, axes=1))
-    return float(weights @ references - values[-d:].sum())
+    return SolverResult(
+        np.eye(p),
+        "optimal",
+        value,
+        bound=value,
+        sense="max" if objective in ("variance", "nash") else "min",
+        certificate="proof",
+        seconds=seconds,
+        extra=extra,
+    )

@@ -8,7 +8,16 @@ import numpy as np
 
 from fairpca._validation import check_number
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
-from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result, whole_dual
+from fairpca.solvers.minmax._problem import (
+    ROUNDING,
+    Objective,
+    certified_status,
+    check_problem,
+    oriented,
+    references,
+    trivial_result,
+)
+from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
 
@@ -51,9 +60,11 @@ def solve_minmax(
         Second moment of each group, averaged over its rows and centred as wanted.
     n_components : int
         d.
-    objective : {"loss", "error"}
+    objective : {"loss", "error", "variance", "nash"}
         "loss" is the paper's; "error" drops the groups' own optima and takes :math:`\operatorname{tr} C_g` for
         :math:`\alpha_g`. The errors of two groups need not be equal at the optimum (the weight may be 0 or 1).
+        "variance" takes 0 for :math:`\alpha_g`: it maximises the least variance that any group keeps. "nash" maximises
+        the geometric mean of the variances (Nash welfare). Both look at the groups that vary at all.
     tol : float
         Relative duality gap for status "optimal". The iteration always goes to rounding level.
     max_iter : int
@@ -64,8 +75,9 @@ def solve_minmax(
     Returns
     -------
     SolverResult
-        ``objective`` is the largest loss (error), ``bound`` the dual value, ``n_iter`` the decompositions.
-        ``extra``: ``weights`` (dual), ``losses``, ``errors``, ``best_sums`` (:math:`\alpha_g`),
+        ``objective`` is the largest loss (error), or the least variance or the geometric mean with ``sense="max"``,
+        ``bound`` the dual value, ``n_iter`` the decompositions.
+        ``extra``: ``weights`` (dual), ``losses``, ``errors``, ``variances``, ``best_sums`` (:math:`\alpha_g`),
         ``extra_dimensions``, ``large_solves``; ``history``: ``t``, ``dual``, ``slope``.
     """
     started = perf_counter()
@@ -73,10 +85,19 @@ def solve_minmax(
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     if d == moments.shape[1]:
-        return trivial_result(moments, perf_counter() - started)
+        return trivial_result(moments, objective, perf_counter() - started)
+    varying = only_varying(objective, moments)
+    if objective == "nash" and not moments.any():
+        objective = "variance"  # zero too, whatever is kept
+    if varying is not None:
+
+        def solve(some: np.ndarray) -> SolverResult:
+            return solve_minmax(some, d, objective=objective, tol=tol, max_iter=max_iter)
+
+        return solve_for_varying(moments, d, varying, solve)
     pencil = Pencil(moments) if pencil is None else pencil
-    if len(moments) == 2:
-        return _TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
+    if len(moments) == 2 and objective != "nash":
+        return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started)
@@ -100,26 +121,30 @@ def solve_minmax_path(
     moments, d_max = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
-    pencil = Pencil(moments)
     inner = min(d_max, moments.shape[1] - 1)
-    if len(moments) > 2:
+    pencil = Pencil(moments)
+    if only_varying(objective, moments) is not None:
+        results = [
+            solve_minmax(moments, d, objective=objective, tol=tol, max_iter=max_iter) for d in range(1, inner + 1)
+        ]
+    elif len(moments) > 2 or objective == "nash":
         from fairpca.solvers.minmax._groups import several_groups
 
         results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
     else:
         started = perf_counter()
-        problem = _TwoGroups(pencil, objective, max_iter)
+        problem = TwoGroups(pencil, objective, max_iter)
         guesses: list[float | None] = [None] * inner if pencil.is_dense else problem.prepare_path(inner)
         results = []
         for d in range(1, inner + 1):
             results.append(problem.solve(d, tol, started, start=guesses[d - 1]))
             started = perf_counter()
     if d_max > inner:
-        results.append(trivial_result(moments))
+        results.append(trivial_result(moments, objective))
     return results
 
 
-class _TwoGroups:
+class TwoGroups:
     """The two-group problem in a pencil's working coordinates, with the groups' own spectra kept between calls."""
 
     def __init__(self, pencil: Pencil, objective: str, max_iter: int) -> None:
@@ -142,9 +167,9 @@ class _TwoGroups:
 
     def references(self, d: int) -> tuple[float, float]:
         """What the groups' sums are compared with."""
-        if self.objective == "error":
-            return float(self.pencil.traces[0]), float(self.pencil.traces[1])
-        return self.own_sums(d)
+        best = np.array(self.own_sums(d) if self.objective == "loss" else (0.0, 0.0))
+        a0, a1 = references(self.objective, self.pencil.traces, best)
+        return float(a0), float(a1)
 
     def search(self, d: int, start: float | None) -> LineOptimum:
         """Maximise the dual in the working coordinates."""
@@ -195,7 +220,7 @@ class _TwoGroups:
         small_before, large_before = pencil.n_small, pencil.n_large
         if not pencil.is_dense and pencil.version == 0:
             self.start_large(d)
-        floor = 1e-14 * float(pencil.traces.max())
+        floor = ROUNDING * float(pencil.traces.max())
         for tolerance in (pencil.tol, _FINE * pencil.tol):  # a residual enters squared; the finer one is rarely needed
             for _ in range(_ROUNDS):
                 optimum = self.search(d, start)
@@ -209,19 +234,22 @@ class _TwoGroups:
             # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
             # errors relative to the data's own size, which is what `floor` allows.
             weights = np.array([optimum.t, 1.0 - optimum.t])
-            bound = max(bound, whole_dual(pencil, weights, np.array(self.references(d)), d))
+            bound = max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
         V = pencil.lift(optimum.V)
-        if self.objective == "error":  # the losses are only reported, but they should be right
+        value = float((np.array(self.references(d)) - optimum.sums).max())
+        if self.objective != "loss":  # the losses are only reported, but they should be right
             pencil.refine(_BOTH, d)
         errors = pencil.traces - optimum.sums
         losses = np.array(self.own_sums(d)) - optimum.sums
-        value = float((errors if self.objective == "error" else losses).max())
+        if self.objective == "loss":
+            value = float(losses.max())
         bound = min(bound, value)
         visited = np.array(optimum.visited)
         extra = {
             "weights": np.array([optimum.t, 1.0 - optimum.t]),
             "losses": losses,
             "errors": errors,
+            "variances": optimum.sums,
             "best_sums": losses + optimum.sums,
             "extra_dimensions": 0,
             "large_solves": pencil.n_large - large_before,
@@ -229,11 +257,10 @@ class _TwoGroups:
         return SolverResult(
             V,
             certified_status(value, bound, tol, floor),
-            value,
-            bound=bound,
             certificate="proof",
             n_iter=pencil.n_small - small_before,
             seconds=perf_counter() - started,
             history={"t": visited[:, 0], "dual": visited[:, 1], "slope": visited[:, 2]},
             extra=extra,
+            **oriented(self.objective, value, bound),
         )

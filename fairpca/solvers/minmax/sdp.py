@@ -11,7 +11,15 @@ import numpy as np
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, round_by_lp
-from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import (
+    Objective,
+    certified_status,
+    check_problem,
+    oriented,
+    references,
+    refuse_nash,
+    trivial_result,
+)
 from fairpca.solvers.result import SolverResult
 
 __all__ = ["solve_minmax_sdp"]
@@ -47,7 +55,7 @@ def solve_minmax_sdp(
         Second moment of each group.
     n_components : int
         d.
-    objective : {"loss", "error"}
+    objective : {"loss", "error", "variance"}
         As in :func:`fairpca.solvers.minmax.solve_minmax`.
     rounding : {"lp", "none"}
         "none" keeps the eigenvalues of P, except those below 1e-7.
@@ -67,39 +75,41 @@ def solve_minmax_sdp(
     """
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
+    refuse_nash(objective, "sdp")
     check_choice("rounding", rounding, ("lp", "none"))
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     p = moments.shape[1]
     if d == p:
-        return trivial_result(moments, perf_counter() - started)
+        return trivial_result(moments, objective, perf_counter() - started)
     best = np.array([top_eigenpairs(C, d)[0].sum() for C in moments])
     traces = np.trace(moments, axis1=1, axis2=2)
-    references = traces if objective == "error" else best
+    compared = references(objective, traces, best)
     scale = float(max(traces.max(), np.finfo(float).tiny))
-    P, weights, n_iter = _relaxation(moments / scale, references / scale, d, tol, max_iter)
+    P, weights, n_iter = _relaxation(moments / scale, compared / scale, d, tol, max_iter)
     w, U = np.linalg.eigh(symmetrise(P))
     lam, U = clip_to_trace(w, d)[::-1], U[:, ::-1]  # feasible to the last digit
     sums = np.einsum("ij,gik,kj->gj", U, moments, U, optimize=True)
-    relaxation = float((references - sums @ lam).max())
-    lam = round_by_lp(sums, references, d) if rounding == "lp" else np.where(lam > _NEGLIGIBLE, lam, 0.0)
+    relaxation = float((compared - sums @ lam).max())
+    lam = round_by_lp(sums, compared, d) if rounding == "lp" else np.where(lam > _NEGLIGIBLE, lam, 0.0)
     vertex = lam
     if rounding == "lp":
         whole = np.zeros(p)
         whole[np.argsort(-lam, kind="stable")[:d]] = 1.0
-        if (references - sums @ whole).max() <= (references - sums @ lam).max() + _SNAP * scale:
+        if (compared - sums @ whole).max() <= (compared - sums @ lam).max() + _SNAP * scale:
             lam = whole  # the fractions were no more than the inaccuracy of P
     order = np.argsort(-lam, kind="stable")
     order = order[lam[order] > 0]
     lam, U = lam[order], U[:, order]
     total = sums[:, order] @ lam
-    value = float((references - total).max())
-    dual = float(weights @ references - top_eigenpairs(np.tensordot(weights, moments, 1), d)[0].sum())
+    value = float((compared - total).max())
+    dual = float(weights @ compared - top_eigenpairs(np.tensordot(weights, moments, 1), d)[0].sum())
     bound = min(dual, value)
     extra = {
         "weights": weights,
         "losses": best - total,
         "errors": traces - total,
+        "variances": total,
         "best_sums": best,
         "eigenvalues": lam,
         "basis": U,
@@ -110,13 +120,12 @@ def solve_minmax_sdp(
     return SolverResult(
         affine_map(U, lam),
         certified_status(value, bound, max(tol, _ACCURACY), 1e-9 * scale),
-        value,
-        bound=bound,
         certificate="proof",
         basis=basis_kind(lam),
         n_iter=n_iter,
         seconds=perf_counter() - started,
         extra=extra,
+        **oriented(objective, value, bound),
     )
 
 

@@ -10,7 +10,16 @@ import numpy as np
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
-from fairpca.solvers.minmax._problem import Objective, certified_status, check_problem, trivial_result
+from fairpca.solvers.minmax._problem import (
+    ROUNDING,
+    Objective,
+    certified_status,
+    check_problem,
+    oriented,
+    references,
+    refuse_nash,
+    trivial_result,
+)
 from fairpca.solvers.minmax.sdp import Rounding
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
@@ -59,7 +68,7 @@ def solve_minmax_weights(
         Second moment of each group.
     n_components : int
         d.
-    objective : {"loss", "error"}
+    objective : {"loss", "error", "variance"}
         As in :func:`fairpca.solvers.minmax.solve_minmax`.
     variant : {"printed", "samadi2018_code", "vu2022_code"}
         * "printed": the average of the projections, as printed, then `rounding`.
@@ -91,6 +100,7 @@ def solve_minmax_weights(
     """
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
+    refuse_nash(objective, "mw")
     check_choice("variant", variant, get_args(Variant))
     check_choice("rounding", rounding, get_args(Rounding))
     check_number("n_iter", n_iter, low=1, integer=True)
@@ -99,12 +109,12 @@ def solve_minmax_weights(
         check_number("eta", eta, low=0, low_open=True)
     m, p = moments.shape[:2]
     if d == p:
-        return trivial_result(moments, perf_counter() - started)
+        return trivial_result(moments, objective, perf_counter() - started)
     traces = np.trace(moments, axis1=1, axis2=2)
     pencil = Pencil(moments)
     recentring = None if recentred is None else _Recentring(*map(np.asarray, recentred))
     best = _own_sums(pencil, moments, d, recentring)
-    references = traces if objective == "error" else best
+    compared = references(objective, traces, best)
     ones = moments.sum(axis=2)  # C_g 1, for the port's selection rule
 
     logs = np.zeros(m)
@@ -130,40 +140,42 @@ def solve_minmax_weights(
         average.add(V, len(weights_seen[rounds]))
         if (n_iter - 1 - step) % period == 0:
             last = V
-        losses = references - sums_seen[step]
+        losses = compared - sums_seen[step]
         if eta is None:
-            eta = 4.0 / (losses.max() * n_iter**0.5) if losses.max() > 0 else 1.0
+            size = float(np.abs(losses).max())  # variances stand here with the opposite sign
+            eta = 4.0 / (size * n_iter**0.5) if size > 0 else 1.0
         logs = logs + eta * losses
         logs -= logs.max()
         step += 1
 
-    losses_seen = references - sums_seen
-    average_losses = references - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
+    losses_seen = compared - sums_seen
+    average_losses = compared - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
     average_loss, last_loss = float(average_losses[-1].max()), float(losses_seen[-1].max())
     if variant == "printed":
         chosen = "average"
     elif variant == "samadi2018_code":
         chosen = "average" if average_loss < last_loss else "last"
     else:
-        port_average, port_last = references - port_seen.mean(axis=0), references - port_seen[-1]
+        port_average, port_last = compared - port_seen.mean(axis=0), compared - port_seen[-1]
         chosen = "average" if port_average.max() < port_last.max() else "last"
     lam, U = average.spectrum() if chosen == "average" else (np.ones(d), last)
     leading = U[:, :d]
     if variant == "printed" and rounding == "lp":
-        lam, U = _rounded(moments, references, d, U)
+        lam, U = _rounded(moments, compared, d, U)
     total = np.einsum("ij,gik,kj,j->g", U, moments, U, lam, optimize=True)
-    value = float((references - total).max())
+    value = float((compared - total).max())
     duals = (weights_seen * losses_seen).sum(axis=1)
     bound = float("nan")
     if recentring is None:
         bound = min(float(duals.max()), value)
         if not pencil.is_dense:
             shown = weights_seen[int(duals.argmax())]
-            bound = min(float(shown @ references) - pencil.top_sum_bound(shown, d), value)
+            bound = min(float(shown @ compared) - pencil.top_sum_bound(shown, d), value)
     extra = {
         "weights": weights_seen[-1],
         "losses": best - total,
         "errors": traces - total,
+        "variances": total,
         "best_sums": best,
         "eigenvalues": lam,
         "basis": U,
@@ -176,15 +188,14 @@ def solve_minmax_weights(
     }
     return SolverResult(
         affine_map(U, lam),
-        "max_iter" if recentring else certified_status(value, bound, tol, 1e-14 * float(traces.max())),
-        value,
-        bound=bound,
+        "max_iter" if recentring else certified_status(value, bound, tol, ROUNDING * float(traces.max())),
         certificate="none" if np.isnan(bound) else "proof",
         basis=basis_kind(lam),
         n_iter=n_iter,
         seconds=perf_counter() - started,
         history={"weights": weights_seen, "losses": losses_seen, "average_losses": average_losses},
         extra=extra,
+        **oriented(objective, value, bound),
     )
 
 

@@ -85,11 +85,6 @@ class FourierRows:
         """Return the estimate of h(V)."""
         return float(np.mean(np.sum(np.abs(self._sums(V, sigma)) ** 2, axis=0)))
 
-    def standard_error(self, V: np.ndarray, sigma: float) -> float:
-        """Return the standard error of the estimate as if the frequencies were independent (an upper guide)."""
-        powers = np.sum(np.abs(self._sums(V, sigma)) ** 2, axis=0)
-        return float(powers.std(ddof=1) / np.sqrt(powers.size))
-
     def value_and_gradient(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> tuple[float, np.ndarray]:
         """Return the estimate of h(V) and its exact derivative (p × d), chunk by chunk."""
         sums = self._sums(V, sigma)

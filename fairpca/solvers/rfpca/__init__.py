@@ -1,5 +1,6 @@
 """RFPCA of Vu et al. (2022): exact for two groups, majorise-minimise for more, the paper's subgradient method."""
 
+from fairpca.solvers.rfpca._boundary import Boundary, SupportPoint
 from fairpca.solvers.rfpca._certificate import search_interval
 from fairpca.solvers.rfpca.envelope import ComplementObjective, ProximalPoints, polar_factor
 from fairpca.solvers.rfpca.exact import make_boundary, solve_rfpca, solve_rfpca_path
@@ -16,9 +17,11 @@ from fairpca.solvers.rfpca.objective import (
 from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
 
 __all__ = [
+    "Boundary",
     "ComplementObjective",
     "GroupObjective",
     "ProximalPoints",
+    "SupportPoint",
     "TwoGroupObjective",
     "ambiguity_radii",
     "fair_projection",

@@ -3,5 +3,15 @@
 from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
 from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error
+from fairpca.solvers.spectral.streamed import StreamedPencil
 
-__all__ = ["PairBasis", "Pencil", "Spectrum", "avoiding_eigenpairs", "mix_to_zero", "split_ties", "sum_error"]
+__all__ = [
+    "PairBasis",
+    "Pencil",
+    "Spectrum",
+    "StreamedPencil",
+    "avoiding_eigenpairs",
+    "mix_to_zero",
+    "split_ties",
+    "sum_error",
+]

@@ -82,18 +82,24 @@ class Pencil:
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
             raise ValueError(f"matrices has shape {matrices.shape}; it must be (n_matrices, n_features, n_features).")
         self.matrices = matrices
+        self._start(np.trace(matrices, axis1=1, axis2=2), matrices.shape[1], tol, max_basis, random_state)
+        self.is_dense = matrices.shape[1] <= dense_limit
+        self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
+
+    def _start(self, traces: np.ndarray, p: int, tol: float, max_basis: int | None, random_state: int) -> None:
+        """Begin with an empty basis."""
         self.tol = tol
-        self.traces = np.trace(matrices, axis1=1, axis2=2)
+        self.traces = traces
         self.n_small = self.n_large = self.n_products = self.version = 0
         self.residual = 0.0
         self.keep: list[tuple[Sequence[float] | np.ndarray, int]] = []
-        self.is_dense = matrices.shape[1] <= dense_limit
+        self.is_dense = False
         self._max_basis = max_basis
         self._random_state = random_state
         self._size = self._limit = 0
-        self._Q = np.empty((matrices.shape[1], 0), order="F")
-        self._products = np.empty((len(matrices), 0, matrices.shape[1]))  # M_g Q, transposed: rows are contiguous
-        self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
+        self._Q = np.empty((p, 0), order="F")
+        self._products = np.empty((len(traces), 0, p))  # M_g Q, transposed: rows are contiguous
+        self._small = np.empty((len(traces), 0, 0))
 
     @cached_property
     def _rng(self) -> np.random.Generator:  # not needed for small matrices, where its creation would show
@@ -102,12 +108,12 @@ class Pencil:
     @property
     def n_features(self) -> int:
         """Order of the matrices."""
-        return int(self.matrices.shape[1])
+        return int(self._products.shape[2])
 
     @property
     def n_matrices(self) -> int:
         """Number of matrices."""
-        return len(self.matrices)
+        return len(self._products)
 
     @property
     def small(self) -> np.ndarray:
@@ -220,8 +226,7 @@ class Pencil:
         spill = images @ images.T
         bound = reduced_sum_bound(A, spill, d, w, Y, self._outside(weights, A, spill, float(w[-d])), _ROUNDING)
         if bound == np.inf:
-            p, whole = self.n_features, np.tensordot(weights, self.matrices, axes=1)
-            bound = float(eigh(whole, eigvals_only=True, subset_by_index=(p - d, p - 1)).sum())
+            bound = self.whole_top_sum(weights, d)
         return max(bound, found)
 
     def _outside(self, weights: Sequence[float] | np.ndarray, A: np.ndarray, spill: np.ndarray, theta: float) -> float:
@@ -296,7 +301,7 @@ class Pencil:
             block = self._rng.standard_normal((self.n_features, width))
             # One product lifts the leading directions out of the noise; a little noise stays,
             # because the sum of the matrices may annihilate what other weights need.
-            products = self.matrices @ block
+            products = np.stack(self._multiply(block))
             average = np.sqrt(np.max(np.sum(products**2, axis=(1, 2))) / np.sum(block**2))
             self._append(products.sum(axis=0) + 0.01 * average * block)
             self.n_products += width
@@ -345,8 +350,7 @@ class Pencil:
         self._Q[:, q : q + b] = X
         small = np.empty((self.n_matrices, q + b, q + b))
         small[:, :q, :q] = self._small
-        for g, M in enumerate(self.matrices):
-            product = M @ X
+        for g, product in enumerate(self._multiply(X)):
             self._products[g, q : q + b] = product.T
             corner = self._Q[:, : q + b].T @ product
             small[g, :, q:] = corner
@@ -357,6 +361,16 @@ class Pencil:
         self.version += 1
         self.n_products += b
         return b
+
+    def _multiply(self, X: np.ndarray) -> Sequence[np.ndarray]:
+        """Return ``M_g X`` for each matrix: all that is asked of the matrices until something is to be proved."""
+        return [M @ X for M in self.matrices]
+
+    def whole_top_sum(self, weights: Sequence[float] | np.ndarray, d: int) -> float:
+        """Return the sum of the `d` largest eigenvalues of ``M_w`` without the basis."""
+        whole = np.tensordot(weights, self.matrices, axes=1)
+        p = self.n_features
+        return float(eigh(whole, eigvals_only=True, subset_by_index=(p - d, p - 1)).sum())
 
     def _reserve(self, columns: int) -> None:
         if columns <= self._Q.shape[1]:

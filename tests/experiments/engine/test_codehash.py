@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from fairpca.experiments.engine.codehash import code_hash, code_symbols
+from fairpca.experiments.engine.codehash import code_hash, code_pieces
 
 FILES = {
     "__init__.py": """
@@ -155,7 +155,7 @@ def hash_of(tmp_path, monkeypatch):
         linecache.clearcache()
         try:
             target = getattr(importlib.import_module("toypackage.experiment"), function)
-            return (code_symbols if symbols else code_hash)(target)
+            return (code_pieces if symbols else code_hash)(target)
         finally:
             sys.dont_write_bytecode = before
 
@@ -248,13 +248,13 @@ def test_partial_and_wrapped_starting_points():
 
     assert code_hash(partial(cell, number=1)) != code_hash(partial(cell, number=2))
     assert code_hash(partial(cell, number=1)) == code_hash(partial(cell, number=1))
-    assert any("cell" in symbol for symbol in code_symbols(wrapped))
+    assert any("cell" in symbol for symbol in code_pieces(wrapped))
 
 
 def test_package_code_is_followed_across_modules():
     from fairpca.pca import PCA
 
-    symbols = code_symbols(PCA)
+    symbols = code_pieces(PCA)
     assert "fairpca._base:BaseFairPCA:0" in symbols
     assert any(symbol.startswith("fairpca.linalg:") for symbol in symbols)
 

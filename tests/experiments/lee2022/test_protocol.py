@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 from fairpca import MBFPCA, PCA, GroupMoments
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import get
-from fairpca.experiments.lee2022 import _protocol, table1
+from fairpca.experiments.lee2022 import _protocol, noise, table1
 from fairpca.experiments.lee2022._protocol import PROTECTED, TAUS, Split, fit_fpca, fit_mbf, tolerance
 from fairpca.metrics import mmd_squared
 
@@ -133,7 +133,51 @@ def test_grid_of_table_1():
     assert {m: {cell["setting"] for cell in grid if cell["method"] == m} for m in settings} == settings
     assert {cell["dataset"] for cell in grid} == {"compas", "german", "adult"}
     assert {cell["split"] for cell in grid} == set(range(10)) and {cell["d"] for cell in grid} == {2, 10}
-    assert len(grid) == 3 * 10 * 2 * 7
+    repeats = {"mbfpca_restart": range(3), "fpca_rough": range(10)}
+    for method, splits in repeats.items():
+        own = [cell for cell in grid if cell["method"] == method]
+        assert {cell["split"] for cell in own} == set(splits) and len(own) == 3 * 2 * 2 * len(splits)
+    assert len(grid) == 3 * 10 * 2 * 7 + 3 * 2 * 2 * 13
+
+
+def test_repeats_are_the_same_computation_but_for_start_and_accuracy(monkeypatch):
+    seen = {}
+    for name in ("fit_mbf", "fit_fpca"):
+        original = getattr(table1, name)
+
+        def spied(*args, name=name, original=original, **options):
+            seen.setdefault(name, []).append(options)
+            return original(*args, **options)
+
+        monkeypatch.setattr(table1, name, spied)
+    key = {"dataset": "german", "split": 0, "d": 2}
+    cells = [
+        table1.run_mbf(method="mbfpca", setting="tau=1e-3", cell_seed=0, **key),
+        table1.run_repeat(method="mbfpca_restart", setting="tau=1e-3", **key),
+        table1.run_fpca(method="fpca", setting="delta=0.1", cell_seed=0, **key),
+        table1.run_repeat(method="fpca_rough", setting="delta=0.1", **key),
+    ]
+    first, *_, second = (call for call in seen["fit_mbf"] if call["method"] == "mbfpca")
+    assert second == first | {"random_state": 1}
+    first, *_, second = (call for call in seen["fit_fpca"] if call["protocol"] == "printed")
+    assert second == first | {"tol": 1e-5}
+    assert cells[1]["feasible"] == 1.0
+    for name in ("pct_var:printed", "communality"):
+        assert cells[3][name] == pytest.approx(cells[2][name], rel=0.05) and cells[3][name] != cells[2][name]
+
+
+def test_grain_is_one_row_of_one_test_part():
+    test = load("german", split=0)[1]
+    assert noise.grain("german", "pct_acc", "mean") == pytest.approx(100 / len(test.y) / 10)
+    smaller = min(np.unique(test.sensitive_features, return_counts=True)[1])
+    assert noise.grain("german", "delta_dp", "mean") == pytest.approx(1 / smaller / 10)
+    # One row more in one split: no ten numbers change their standard deviation by more.
+    rng = np.random.default_rng(0)
+    for values in (rng.normal(50, 3, 10), np.r_[np.zeros(9), 1.0], np.arange(10.0)):
+        moved = values + np.eye(10) * 100 / len(test.y)
+        change = np.abs(moved.std(axis=1, ddof=1) - values.std(ddof=1)).max()
+        assert change <= noise.grain("german", "pct_acc", "sd") * 1.06
+    assert noise.grain("german", "mmd2", "mean") == 0.0
 
 
 @pytest.mark.parametrize("method", ["fpca", "mbfpca_ours", "mbfpca"])

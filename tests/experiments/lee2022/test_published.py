@@ -3,6 +3,7 @@
 import pytest
 
 from fairpca.published import load, load_claims
+from fairpca.published.pages import filled
 
 TABLE1 = [
     ("compas", "pca", "", 2, "pct_var", 39.28, 5.17),
@@ -49,3 +50,12 @@ def test_bold_marks_are_as_printed():
     # German, d = 10: three methods share the best accuracy, and all three are bold.
     tied = bold.query("dataset == 'german' and d == 10 and metric == 'pct_acc'")
     assert sorted(tied["setting"]) == ["delta=0", "delta=0.1", "tau=1e-3"]
+
+
+def test_results_are_filled_into_errata():
+    value = "{{lee2022/table1 dataset=compas method=pca d=2 metric=pct_var protocol=printed -> mean:.2f}}"
+    assert filled(f"so {value} %") == "so 39.28 %"  # the printed number, which is equal
+    assert filled("{{lee2022 fig2-size}}, really") == "240 and 240, really"
+    for wrong in ("{{lee2022/table1 method=pca -> mean:.2f}}", "{{lee2022 nothing}}"):
+        with pytest.raises(ValueError, match="stored rows; name one"):
+            filled(wrong)

@@ -7,6 +7,7 @@ import pytest
 from fairpca import PCA
 from fairpca.experiments.engine.runner import get, load_results, recompute
 from fairpca.experiments.lee2022 import synthetic2
+from fairpca.experiments.lee2022._protocol import REPEATS
 from fairpca.experiments.lee2022.fig1 import TAU, half_sphere, plane, plane_mmd2, sample
 from fairpca.experiments.lee2022.synthetic2 import as_drawn, parts
 from fairpca.metrics import explained_variance_percent, mmd_squared
@@ -106,7 +107,11 @@ def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
     rows = board[(board["exhibit"] == "fig2_fig3_stored") & (board["metric"] != "seconds")]
     rows = rows[rows["method"].isin(["pca", "fpca"])]
     assert len(rows) == 2 * 2 * 9 * 6
-    assert rows["verdict"].isin(["equal", "close"]).all()
+    assert (rows.loc[rows["method"] == "pca", "verdict"] == "equal").all()
+    # FPCA's loadings turn with the accuracy of the solver, and what is measured with them follows; by how much that
+    # may be is what its tolerance says. A wrong program is off by points.
+    fpca = rows[rows["method"] == "fpca"].set_index("metric")["difference"].abs()
+    assert fpca["pct_var"].max() < 0.02 and fpca["mmd2"].max() < 1e-4
 
 
 def test_grid_of_synthetic_2():
@@ -131,10 +136,10 @@ def test_methods_of_synthetic_2(monkeypatch):
 
     monkeypatch.setattr(synthetic2, "fit_mbf", recorded)
     X, groups = np.eye(4), np.array([0, 0, 1, 1])
-    for method in ("mbfpca", synthetic2.RESTART, "mbfpca_ours"):
+    for method in ("mbfpca", REPEATS["mbfpca"], "mbfpca_ours"):
         with pytest.raises(StopIteration):
             synthetic2._fit(method, "tau=1e-5", X, groups, 2, "printed")
-    assert [(call["method"], call["random_state"]) for call in seen] == [
+    assert [(call["method"], call.get("random_state", 0)) for call in seen] == [
         ("mbfpca", 0),
         ("mbfpca", 1),
         ("mbfpca_ours", 0),
@@ -145,34 +150,27 @@ def test_methods_of_synthetic_2(monkeypatch):
 def test_summary_is_of_five_numbers_and_the_mean():
     cells = pd.DataFrame({"pct_var": [4.0, 1.0, 3.0, 2.0, 10.0]})
     keys = {"dataset": "synthetic2", "p": 20, "setting": "tau=1", "d": 5, "protocol": "printed"}
+    numbers = {"mmd2": 0.0, "seconds": 1.0, "train_mmd2": 0.0, "train_pct_var": 0.0}
     frame = pd.concat(
-        [cells.assign(method=method, split=range(5), mmd2=0.0, seconds=1.0, train_mmd2=0.0, **keys) for method in "ab"]
-        + [cells.assign(method="mbfpca", split=range(5), mmd2=0.0, seconds=1.0, train_mmd2=0.0, **keys)]
+        [
+            cells.assign(method=method, split=range(5), **numbers, **keys)
+            for method in ("a", "mbfpca", *REPEATS.values())
+        ]
     )
-    row = synthetic2._tabulate(frame).query("method == 'a' and metric == 'pct_var'").iloc[0]
+    table = synthetic2._tabulate(frame)
+    row = table.query("method == 'a' and metric == 'pct_var'").iloc[0]
     assert row[["min", "q1", "median", "q3", "max", "mean", "n"]].tolist() == [1.0, 2.0, 3.0, 4.0, 10.0, 4.0, 5]
-    # Only what answers print has a spread, which its reasons count in.
-    spread = synthetic2._tabulate(frame).query("metric == 'pct_var'").set_index("method")["sd"]
-    assert spread[["a", "b"]].isna().all() and spread["mbfpca"] == synthetic2.authors_repeats("pct_var")
-
-
-def test_spread_of_starts_by_hand():
-    cells = pd.DataFrame(
-        [("mbfpca", 20, 0, "tau=1", 3.0), ("mbfpca", 20, 1, "tau=1", 5.0), ("mbfpca", 30, 0, "tau=1", 9.0)]
-        + [(synthetic2.RESTART, 20, 0, "tau=1", 3.0), (synthetic2.RESTART, 20, 1, "tau=1", 9.0)],
-        columns=["method", "p", "split", "setting", "mmd2"],
-    )
-    # Differences 0 and 4: the standard deviation of one run is sqrt((0 + 16) / 2 / 2).
-    assert synthetic2.spread_of_starts(cells, "mmd2").to_dict() == {"tau=1": 2.0}
+    assert set(table["method"]) == {"a", "mbfpca"}, "what was run again says how far it repeats, and is no row"
 
 
 def test_authors_runs_at_the_two_largest_tolerances_are_one_computation():
     """The paper's algorithm ends with the same loadings for both, so that their files show how little it repeats."""
     table = load_published("lee2022", "fig2_fig3_stored").query("method == 'mbfpca' and metric == 'pct_var'")
     one, tenth = (table[table["setting"] == s].set_index("p") for s in ("tau=1", "tau=1e-1"))
-    assert synthetic2.authors_repeats("pct_var") > 0
-    squares = [(one[s] - tenth[s]) ** 2 for s in ("min", "q1", "median", "q3", "max", "mean")]
-    assert synthetic2.authors_repeats("pct_var") == pytest.approx(np.sqrt(np.mean(squares) / 2))
+    repeats = synthetic2.authors_repeats("pct_var")
+    assert set(repeats) == {"min", "q1", "median", "q3", "max", "mean"}
+    for statistic, value in repeats.items():
+        assert value == pytest.approx(np.sqrt(np.mean((one[statistic] - tenth[statistic]) ** 2) / 2)) and value > 0
     key = {"dataset": "synthetic2", "p": 20, "split": 0, "method": "mbfpca", "d": 5, "protocol": "printed"}
     first, second = (synthetic2.run_split(setting=setting, **key) for setting in ("tau=1", "tau=1e-1"))
     assert {k: v for k, v in first.items() if k != "seconds"} == {k: v for k, v in second.items() if k != "seconds"}

@@ -50,8 +50,10 @@ def test_tables_are_complete():
     assert len(load("vu2022", "table4")) == 14 * 4
 
 
-def test_every_figure_has_a_claim():
+def test_claims_are_about_the_figures_of_which_the_text_says_something():
+    """Of Figures 7 to 16 it only says that they collect errors."""
     claims = load_claims("vu2022")
     where = " ".join(claims["where"])
-    for figure in range(1, 17):
-        assert f"fig{figure}" in set(claims["exhibit"]) and f"Figure {figure}" in where, figure
+    assert {int(exhibit[3:]) for exhibit in claims["exhibit"] if exhibit.startswith("fig")} == set(range(1, 7))
+    for figure in range(1, 7):
+        assert f"Figure {figure}" in where, figure

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
 from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
-from fairpca.solvers.minmax._fantope import _level, _occupation, solve_fantope_minmax
+from fairpca.solvers.minmax._central import level, occupation
+from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(
@@ -131,7 +132,7 @@ def test_path_of_several_groups():
 
 @given(st.floats(-1e12, 1e12))
 def test_occupation_solves_its_equation(x):
-    p, rest = _occupation(np.array([x]))
+    p, rest = occupation(np.array([x]))
     assert p + rest == pytest.approx(1)
     assert 1 / rest - 1 / p == pytest.approx(x, rel=1e-9, abs=1e-6)
 
@@ -140,7 +141,7 @@ def test_occupation_solves_its_equation(x):
 def test_level_gives_the_trace(q, seed, mu, share):
     w = np.sort(np.random.default_rng(seed).integers(0, 4, q).astype(float))
     d = 1 + int(share * (q - 1.001))
-    p, rest = _level(w, d, mu)
+    p, rest = level(w, d, mu)
     assert p.sum() == pytest.approx(d, abs=max(1e-12, 1e-13 / mu))
     assert np.all((p > 0) & (rest > 0))
     assert np.all(np.diff(p) >= -1e-15)

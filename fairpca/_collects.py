@@ -1,0 +1,135 @@
+"""Estimators that need moments only take their rows in batches."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
+
+from fairpca._moments import GroupMoments
+from fairpca._validation import Groups
+
+__all__ = ["CollectsMoments", "one_group"]
+
+_OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
+
+
+def one_group(X: np.ndarray) -> Groups:
+    """Return the group of rows of which no group was said."""
+    return Groups((None,), np.zeros(len(X), dtype=np.int64))
+
+
+class CollectsMoments(metaclass=ABCMeta):
+    """``partial_fit``: batches of rows become moments, which are solved when a fitted attribute is asked for."""
+
+    _needs_rows: bool
+    _uses_groups: bool
+
+    @abstractmethod
+    def _check_all_parameters(self) -> None: ...
+
+    @abstractmethod
+    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any) -> GroupMoments: ...
+
+    @abstractmethod
+    def _fit_moments(self, moments: GroupMoments) -> Self: ...
+
+    @abstractmethod
+    def _fit_ordinary(self, moments: GroupMoments) -> Self: ...
+
+    def _forget(self) -> None:
+        """Drop what was collected."""
+        self.__dict__.pop("_collected", None)
+        self.__dict__.pop("_unsolved", None)
+
+    @available_if(lambda self: not self._needs_rows)
+    def partial_fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch of rows; the problem is solved when a fitted attribute is next asked for.
+
+        Only moments are kept, so the result is that of :meth:`fit` on all rows together, whatever the batches; they
+        may have fewer rows than there are components, and lack groups. A model that was fitted by :meth:`fit` keeps no
+        moments, so this starts anew then.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
+            The batch, or its moments.
+        y : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Group of each row of the batch.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of the batch.
+
+        Returns
+        -------
+        self
+        """
+        self._check_all_parameters()
+        before: GroupMoments | None = self.__dict__.get("_collected")
+        if isinstance(X, GroupMoments):
+            batch = X
+            if before is None:
+                self._accept_moments(X, sensitive_features, sample_weight)
+        else:
+            X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
+            if sensitive_features is None and before is None:
+                self._warn_no_groups()
+            batch = self._moments_of(X, y, sensitive_features, sample_weight)
+        self._collected = batch if before is None else before.merge(batch)
+        for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
+            delattr(self, name)
+        self._unsolved = True
+        return self
+
+    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
+        """Return the moments of a batch of rows."""
+        groups = one_group(X) if sensitive_features is None else sensitive_features
+        names = getattr(self, "feature_names_in_", None)
+        moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
+        return moments if names is None else replace(moments, feature_names=tuple(map(str, names)))
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only by what is not there: fitted attributes, while what partial_fit collected waits to be solved.
+        if (
+            name.endswith("_")
+            and not name.startswith("_")
+            and name not in _OF_THE_INPUT
+            and self.__dict__.get("_unsolved")
+        ):
+            self._solve_collected()
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _solve_collected(self) -> None:
+        moments = self._collected
+        if moments.n_samples < 2:
+            raise ValueError(
+                f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
+            )
+        self._unsolved = False
+        try:
+            if moments.labels == (None,):
+                self._fit_ordinary(moments)
+            else:
+                self._fit_moments(moments)
+        except BaseException:
+            self._unsolved = True
+            raise
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self) or bool(self.__dict__.get("_unsolved"))
+
+    def _warn_no_groups(self) -> None:
+        if self._uses_groups:
+            warnings.warn(
+                f"{type(self).__name__}.fit got no sensitive_features: the result is ordinary PCA and mitigates "
+                "nothing. Pass the group of each row as sensitive_features=….",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,128 @@
+"""Rows that do not fit in memory: reading, moments, other libraries, two processes; ratios in one run.
+
+Reading alone against reading and moments, from one Parquet file; group moments against scikit-learn's and Dask-ML's
+``IncrementalPCA`` (which know no groups and approximate) on the same batches; Dask with one process and with two;
+errors at large offsets; bits with one worker and two, and with permuted partitions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairpca import GroupMoments
+from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
+from fairpca.experiments.scale.rows import Generated, in_own_process
+
+__all__ = ["run"]
+
+_ROWS = {True: 200_000, False: 4_000_000}  # by the argument quick; in a file
+_GENERATED = {True: 10_000_000, False: 100_000_000}
+_FEATURES = 30
+
+
+def _cpu_seconds(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _reading(folder: Path, n: int) -> dict[str, float]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "rows.parquet"
+    writer = None
+    for frame in Generated(n, _FEATURES):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+
+    def read() -> None:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches(batch_size=65536):
+                pass
+
+    alone = min(_cpu_seconds(read) for _ in range(2))
+    both = min(_cpu_seconds(lambda: GroupMoments.from_batches(path, sensitive="group")) for _ in range(2))
+    path.unlink()
+    return {"reading": alone, "reading and moments": both}
+
+
+def _incremental(n: int) -> Iterator[tuple[str, float]]:
+    from sklearn.decomposition import IncrementalPCA
+
+    frames = list(Generated(min(n, 400_000), _FEATURES, size=20_000))
+    names = [name for name in frames[0].columns if name != "group"]
+    rows = [frame[names].to_numpy() for frame in frames]
+    yield "moments in batches", _cpu_seconds(lambda: GroupMoments.from_batches(frames, sensitive="group"))
+    kinds: dict[str, Any] = {"scikit-learn IncrementalPCA": IncrementalPCA}
+    try:
+        from dask_ml.decomposition import IncrementalPCA as OfDask
+
+        kinds["dask-ml IncrementalPCA"] = OfDask
+    except ImportError:
+        pass
+    for name, kind in kinds.items():
+        model = kind(n_components=10)
+        yield name, _cpu_seconds(lambda: [model.partial_fit(batch) for batch in rows])  # noqa: B023 - called at once
+
+
+def _permuted(n: int) -> float:
+    """Return the largest relative difference of scatters when partitions come in another order."""
+    import dask
+    import dask.dataframe as dd
+
+    rows = Generated(min(n, 200_000), 5, size=10_000)
+    found = []
+    for order in (np.arange(len(rows)), np.random.default_rng(0).permutation(len(rows))):
+        parts = [dask.delayed(rows.part)(int(number)) for number in order]
+        frame = dd.from_delayed(parts, meta=rows.part(0).iloc[:0], verify_meta=False)
+        with dask.config.set(scheduler="synchronous"):
+            found.append(GroupMoments.from_dask(frame, sensitive="group").scatters)
+    return float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
+
+
+def run(quick: bool = False) -> pd.DataFrame:
+    """Measure and print.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        10^7 generated rows and a small file instead of 10^8 and 4 million.
+
+    Returns
+    -------
+    DataFrame
+        One row a number: what was measured, its value, and the ratio to what it is compared with.
+    """
+    n = _ROWS[quick]
+    found: list[tuple[str, float, float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        times = _reading(Path(folder), n)
+    found += [(f"{name}, seconds", value, value / times["reading"]) for name, value in times.items()]
+    first = None
+    for name, seconds in _incremental(n):
+        first = first or seconds
+        found.append((f"{name}, seconds", seconds, seconds / first))
+    large = in_own_process(in_batches, n=_GENERATED[quick], p=20, m=2)
+    found.append((f"moments of {_GENERATED[quick]:,} generated rows, seconds", large["seconds"], np.nan))
+    found.append(("the same, megabytes resident", large["resident_megabytes"], np.nan))
+    workers = in_own_process(on_workers, n=n, p=20, partitions=16)
+    found.append(("Dask, two processes, seconds", workers["seconds_2"], workers["seconds_2"] / workers["seconds_1"]))
+    found.append(("Dask, same bits with one and two (1: yes)", workers["same_bits"], np.nan))
+    found.append(("permuted partitions, relative difference", _permuted(n), np.nan))
+    for offset in OFFSETS:
+        errors = accuracy(offset=offset, n=10_000)
+        found.append((f"error at offset {offset:g}", errors["error_batches"], np.nan))
+    for name, value, ratio in found:
+        print(f"{name}: {value:.4g}" + ("" if np.isnan(ratio) else f", ratio {ratio:.2f}"))
+    return pd.DataFrame(found, columns=["measured", "value", "ratio"])

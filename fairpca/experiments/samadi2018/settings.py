@@ -1,0 +1,61 @@
+"""What Samadi et al. (2018) state about the settings of their experiments, beside what their scripts do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairpca.datasets import load
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.engine.statements import Setting, judge_settings
+from fairpca.experiments.engine.verdicts import as_records, register_claims
+from fairpca.experiments.samadi2018.figures import credit_rows, drawn_faces, faces_rows
+
+__all__ = ["SETTINGS", "run_settings"]
+
+
+def _pixels(statement: str, value: float) -> tuple[str, bool, str]:
+    raw, used = load("lfw").X, faces_rows()[0]
+    divisor = float(raw.max() / used.max())
+    text = f"pixels from {raw.min():g} to {raw.max():g} are divided by {divisor:g}"
+    return text, abs(divisor - value) < 1e-9 and raw.min() >= 0 and raw.max() <= value, "Another scale."
+
+
+def _variance(statement: str, value: float) -> tuple[str, bool, str]:
+    variances = credit_rows()[0].var(axis=0, ddof=1)
+    text = f"variances from {variances.min():.6f} to {variances.max():.6f}"
+    return text, bool(np.allclose(variances, value)), "Other variances."
+
+
+def _faces(statement: str, value: float) -> tuple[str, bool, str]:
+    sexes, counts = np.unique(faces_rows()[1][drawn_faces(0)], return_counts=True)
+    listed = ", ".join(f"{count} {sex}" for sex, count in zip(sexes, counts, strict=True))
+    return listed, counts.sum() == value and bool(np.ptp(counts) == 0), "Another number of faces."
+
+
+def _samples(statement: str, value: float) -> tuple[str, bool, str]:
+    cells = load_results("samadi2018/fig1").cells
+    drawn = cells.loc[cells["setting"] == "balanced", "sample"].nunique()
+    return f"{drawn} samples", drawn == value, "Another number of samples."
+
+
+SETTINGS: dict[str, Setting] = {
+    "pixels": _pixels,
+    "credit-variance": _variance,
+    "balanced-faces": _faces,
+    "balanced-samples": _samples,
+}
+
+
+def run_settings(*, method: str) -> list[dict[str, Any]]:
+    """Compare every stated setting with the one in use."""
+    return as_records(judge_settings("samadi2018", SETTINGS))
+
+
+register_claims(
+    "samadi2018/settings",
+    run_settings,
+    "What the paper says about its settings, beside those in use",
+    inputs=("samadi2018/fig1", "published/samadi2018/settings"),
+)

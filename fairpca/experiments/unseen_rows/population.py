@@ -1,0 +1,42 @@
+"""Tables that stand for a population: samples are drawn from them, and what is true of new rows is known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from fairpca._validation import Groups, encode_groups
+from fairpca.datasets import load
+from fairpca.own_data import DrawIn
+
+__all__ = ["TABLES", "population", "prepared", "sample"]
+
+# Two groups each; measurements, money, games, letters and wine: from nearly normal to very skewed columns.
+TABLES = ("default_credit", "letter", "magic", "skillcraft", "wine_quality")
+_LARGEST = 2000
+
+
+@lru_cache(maxsize=5)
+def population(dataset: str) -> tuple[np.ndarray, Groups]:
+    """Rows and groups of a table, of a large one 2000 rows drawn once."""
+    found = load(dataset)
+    rows = np.random.default_rng(len(found.X)).permutation(len(found.X))[:_LARGEST]
+    X = np.asarray(found.X, dtype=np.float64)[rows]
+    varies = np.ptp(X, axis=0) > 0
+    return X[:, varies], encode_groups(np.asarray(found.sensitive_features)[rows])
+
+
+def sample(groups: Groups, sizes: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Draw independent rows of the population, so many of each group; the smaller group is the smaller one there."""
+    order = np.argsort(groups.counts, kind="stable")
+    return np.concatenate([rng.choice(groups.rows(int(g)), n) for g, n in zip(order, sorted(sizes), strict=True)])
+
+
+def prepared(train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
+    """Return training rows and others as the commands prepare them: far values drawn in, standardised, by `train`."""
+    drawing = DrawIn().fit(train)
+    known = drawing.transform(train)
+    mean, scale = known.mean(axis=0), known.std(axis=0)
+    scale = np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)
+    return [(rows - mean) / scale for rows in (known, *map(drawing.transform, others))]

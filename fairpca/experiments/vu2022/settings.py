@@ -1,0 +1,187 @@
+"""What Vu et al. (2022) state about the settings of their experiments, beside what their program uses.
+
+The protocol "printed" of the experiments repeats the program; its constants are compared with the numbers in the text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairpca import synthetic
+from fairpca.datasets import describe
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.engine.statements import Setting, judge_settings, lists, numbers
+from fairpca.experiments.engine.verdicts import as_records, register_claims
+from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius, table2
+from fairpca.experiments.vu2022.protocol import run_split
+from fairpca.experiments.vu2022.tables import K
+
+__all__ = ["SETTINGS", "run_settings"]
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _same(first: Sequence[float], second: Sequence[float]) -> bool:
+    return len(first) == len(second) and bool(np.allclose(sorted(first), sorted(second), rtol=1e-12))
+
+
+def _grid(*used: Sequence[float], reason: str = "Another grid.") -> Setting:
+    """Compare the lists of a statement with the grids of the program."""
+
+    def compare(statement: str, value: float) -> tuple[str, bool, str]:
+        stated = lists(statement)
+        good = len(stated) == len(used) and all(_same(a, b) for a, b in zip(stated, used, strict=True))
+        return "; ".join(map(_listed, used)), good, reason
+
+    return compare
+
+
+def _number(used: float, what: str, reason: str = "Another number.") -> Setting:
+    return lambda statement, value: (f"{used:g} {what}", used == value, reason)
+
+
+def _cells(name: str, column: str, **chosen: Any) -> int:
+    """Count the values of a column in stored cells."""
+    cells = load_results(f"vu2022/{name}").cells
+    for key, value in chosen.items():
+        cells = cells[cells[key] == value]
+    return int(cells[column].nunique())
+
+
+def _step_sizes(statement: str, value: float) -> tuple[str, bool, str]:
+    spaced, single = lists(statement)
+    stated = [*np.linspace(spaced[0], spaced[1], int(value)), *single]
+    return f"{len(methods.ETAS)} values: {_listed(methods.ETAS)}", _same(stated, methods.ETAS), "Another grid."
+
+
+def _chosen_mu(statement: str, value: float) -> tuple[str, bool, str]:
+    used = methods.cfpca_both("printed").grid["mu"]
+    (stated,) = lists(statement)
+    reason = "The program passes mu by position into an argument that it does not use; every fit has mu = 1."
+    return f"mu = {_listed(used)}", _same(stated, used), reason
+
+
+def _one_setting(statement: str, value: float) -> tuple[str, bool, str]:
+    used = (dimensions.ETA, *dimensions.RFPCA_SETTING["alpha"], *dimensions.RFPCA_SETTING["lam"])
+    (stated,) = lists(statement)
+    return f"eta, alpha, lambda = {_listed(used)}", _same(stated, used), "Other values."
+
+
+def _folds(statement: str, value: float) -> tuple[str, bool, str]:
+    folds = inspect.signature(run_split).parameters["n_folds"].default
+    return f"{folds} folds, first minimum of ABDiff + ARE", folds == value, "Another number of folds."
+
+
+def _pareto_runs(statement: str, value: float) -> tuple[str, bool, str]:
+    runs = _cells("pareto", "split", method="rfpca", protocol="printed")
+    points = load_results("vu2022/pareto").cells
+    printed = points[(points["method"] == "rfpca") & (points["protocol"] == "printed")]
+    moving = printed.groupby(["dataset", "setting"])["are"].agg(np.ptp).max()
+    text = f"{runs} runs on all rows; the random starts of RFPCA alone differ, its errors by up to {moving:.1e}"
+    return text, runs == value, "Another number of runs."
+
+
+def _halves(statement: str, value: float) -> tuple[str, bool, str]:
+    return f"{100 * dimensions.SHARE:g} % of each group", value == 100 * dimensions.SHARE, "Another share."
+
+
+def _repeats(statement: str, value: float) -> tuple[str, bool, str]:
+    splits = _cells("dimensions", "split", method="rfpca", protocol="printed")
+    return f"{splits} splits", splits == value, "Another number of splits."
+
+
+def _small_deviations(statement: str, value: float) -> tuple[str, bool, str]:
+    table = load_results("vu2022/table2").table
+    left = table[(table["metric"] == "n_small_sd") & (table["value"] > 0)]
+    text = f"{int(left['value'].sum())} such columns are left in {len(left)} of {table['dataset'].nunique()} data sets"
+    return text, left.empty and value == table2.SMALL, "They are still in the files."
+
+
+def _toy_covariances(statement: str, value: float) -> tuple[str, bool, str]:
+    """Estimate both covariances from the sample of Appendix D.2.1 with most rows, whose means are zero."""
+    X, groups = synthetic.vu_radius("test", random_state=0)
+    stated = [np.reshape(part, (2, 2)) for part in lists(statement)]
+    found = [X[groups == g].T @ X[groups == g] / np.sum(groups == g) for g in (0, 1)]
+    # Five standard errors of an entry of a sample covariance.
+    room = [5 * np.sqrt(2 / np.sum(groups == g)) * np.trace(C) for g, C in enumerate(stated)]
+    good = all(np.abs(a - b).max() < r for a, b, r in zip(found, stated, room, strict=True))
+    text = "; ".join(f"group {g}: {_listed(np.round(C, 2).ravel())}" for g, C in enumerate(found))
+    return f"estimated from the drawn rows, {text}", good, "Other covariances."
+
+
+def _radius_sizes(statement: str, value: float) -> tuple[str, bool, str]:
+    used = [
+        int(np.sum(synthetic.vu_radius(part, random_state=0).sensitive_features == g))
+        for part in ("test", "train")
+        for g in (0, 1)
+    ]
+    (stated,) = lists(statement)
+    return _listed(used), tuple(used) == stated, "Other sizes."
+
+
+def _radii(statement: str, value: float) -> tuple[str, bool, str]:
+    (ends,) = lists(statement)
+    used = radius.ALPHAS
+    good = len(used) == value and _same((used.min(), used.max()), ends) and bool(np.allclose(np.diff(used, 2), 0))
+    return f"{len(used)} values from {used.min():g} to {used.max():g}", good, "Another grid."
+
+
+def _simulations(statement: str, value: float) -> tuple[str, bool, str]:
+    count = _cells("radius", "split")
+    return f"{count} training samples, one test sample", count == value, "Another number of simulations."
+
+
+def _groups(name: str, reason: str = "Another threshold.") -> Setting:
+    """Compare a threshold with the one by which the groups in the authors' file are known."""
+
+    def compare(statement: str, value: float) -> tuple[str, bool, str]:
+        said = next(line for line in describe(name).splitlines() if line.startswith("Group:"))
+        return said.removeprefix("Group: "), value in numbers(said), reason
+
+    return compare
+
+
+SETTINGS: dict[str, Setting] = {
+    "rfpca-grid": _grid(*methods.RFPCA_GRID.values()),
+    "fairpca-iterations": _number(methods.MW_STEPS, "iterations"),
+    "fairpca-grid": _step_sizes,
+    "mean-grid": _grid(methods.MEAN_GRID["delta"]),
+    "both-grid": _chosen_mu,
+    "components": _number(K, "components"),
+    "folds": _folds,
+    "pareto-components": _number(pareto.COMPONENTS, "components"),
+    "pareto-runs": _pareto_runs,
+    "halves": _halves,
+    "halves-repeats": _repeats,
+    "halves-values": _one_setting,
+    "small-deviations": _small_deviations,
+    "groups-energy": _groups("energy"),
+    "groups-german": _groups(
+        "german_credit", "The column is attribute 13, the age in years, which has no amounts of money."
+    ),
+    "groups-skillcraft": _groups("skillcraft"),
+    "toy-covariances": _toy_covariances,
+    "radius-sizes": _radius_sizes,
+    "radius-simulations": _simulations,
+    "radius-penalty": _number(radius.LAM, "as penalty"),
+    "radius-grid": _radii,
+}
+
+
+def run_settings(*, method: str) -> list[dict[str, Any]]:
+    """Judge every statement on settings that a program or stored cells can answer; the faces have no program."""
+    return as_records(judge_settings("vu2022", SETTINGS))
+
+
+register_claims(
+    "vu2022/settings",
+    run_settings,
+    "What the paper says about its settings, beside those of its program",
+    inputs=("published/vu2022/settings", *(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2"))),
+)

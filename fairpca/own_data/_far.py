@@ -1,0 +1,64 @@
+"""Values so far from all others that they are codes (999999) or slips: drawn in to a limit, and that is said."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["DrawIn", "limits"]
+
+UNITS = 20.0  # for normal values this is 33 standard deviations, for lognormal ones (σ = 1) one in 200 000
+
+
+def limits(values: np.ndarray) -> tuple[float, float]:
+    """Return the median plus and minus 20 times the larger distance to the 5 % and the 95 % quantile.
+
+    Where these quantiles are equal to the median there are no limits.
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return -np.inf, np.inf
+    low, middle, high = np.quantile(known, [0.05, 0.5, 0.95])
+    unit = max(high - middle, middle - low)
+    return (middle - UNITS * unit, middle + UNITS * unit) if unit > 0 else (-np.inf, np.inf)
+
+
+class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Draw values in to limits that are learned from the training rows; missing ones stay missing.
+
+    One such value would otherwise carry the variance of its column, and the projection of the new row that has one.
+
+    Attributes
+    ----------
+    low_, high_ : ndarray of shape (n_features,)
+        The limits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.own_data import DrawIn
+    >>> rows = np.arange(100.0)[:, None]
+    >>> float(DrawIn().fit(rows).transform([[999999.0]])[0, 0])
+    940.5
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the limits."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        found = np.array([limits(column) for column in X.T])
+        self.low_, self.high_ = found[:, 0], found[:, 1]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Draw in."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        return np.clip(X, self.low_, self.high_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

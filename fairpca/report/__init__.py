@@ -1,0 +1,50 @@
+"""Compare methods on somebody's rows: what each keeps, whom it costs, what it still tells about the group."""
+
+from fairpca.report.analysis import Analysis, analyse
+from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
+from fairpca.report.comparison import FAST_METHODS, Comparison, compare
+from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
+from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
+from fairpca.report.method import Fitted, Method, Rows, Skipped, Steps, fit_method
+from fairpca.report.methods import get_method, known_methods
+from fairpca.report.page import comparison_page, figure_html, page, table_html
+from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
+
+__all__ = [
+    "FAST_METHODS",
+    "MEASURES",
+    "QUESTIONS",
+    "Advice",
+    "Analysis",
+    "Comparison",
+    "Fitted",
+    "GroupScorer",
+    "Interval",
+    "Measure",
+    "Method",
+    "Question",
+    "Rows",
+    "Settings",
+    "Skipped",
+    "Steps",
+    "Yardstick",
+    "advise",
+    "analyse",
+    "auc_interval",
+    "compare",
+    "comparison_page",
+    "declared",
+    "difference_interval",
+    "evaluate",
+    "figure_html",
+    "fit_method",
+    "gap_interval",
+    "get_method",
+    "group_gap",
+    "known_methods",
+    "mean_interval",
+    "page",
+    "recovery_auc",
+    "table_html",
+    "worst_group_error",
+]

@@ -1,0 +1,195 @@
+"""Intervals for what a fitted method does to *new* rows, from rows that it has not seen.
+
+Rows are cross-fitted: each row is measured by a model that was fitted without it. Given the models, the measured values
+of the rows of one group in one part are independent, and their mean estimates without bias what that part's model does
+to new rows of the group. So the mean over the parts estimates the average over the models of that quantity, and the
+intervals are those of a mean of independent values (Bayle, Bayle, Janson and Mackey 2020 prove the asymptotic
+normality of such cross-validated means for stable methods). What is estimated is the behaviour of models fitted to
+all rows but one part, which is what they are for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from fairpca._validation import check_number
+
+__all__ = ["Interval", "auc_interval", "difference_interval", "gap_interval", "mean_interval"]
+
+SMALLEST = 10  # rows of a group below which no interval is given
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with an interval, NaN where too few rows allow none.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The interval holds the true value with the level asked for, approximately.
+    n : int
+        Rows behind it; of a comparison of groups those of the smaller one.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def _centred(values: np.ndarray, parts: np.ndarray) -> tuple[float, float, int]:
+    """Mean, its standard error and degrees of freedom, from the variation within the parts of the cross-fitting.
+
+    Models differ between parts, and that difference is no noise of the mean of what they do.
+    """
+    names, where, counts = np.unique(parts, return_inverse=True, return_counts=True)
+    means = np.bincount(where, weights=values) / counts
+    freedom = len(values) - len(names)
+    variance = float(np.sum((values - means[where]) ** 2)) / max(freedom, 1)
+    return float(values.mean()), float(np.sqrt(variance / len(values))), freedom
+
+
+def _skewness(values: np.ndarray) -> float:
+    spread = values.std()
+    return float(np.mean((values - values.mean()) ** 3) / spread**3) if spread > 0 else 0.0
+
+
+def _quantiles(level: float, freedom: int, skew: float, n: int) -> tuple[float, float]:
+    """Quantiles of a studentised mean of skewed values: Hall's (1992) monotone cubic correction of Student's."""
+    tail = (1.0 - level) / 2.0
+    upper = float(stats.t.ppf(1.0 - tail, freedom))
+    a = skew / np.sqrt(n)
+
+    def corrected(t: float) -> float:
+        return t if abs(a) < 1e-8 else float(3.0 / a * (np.cbrt(1.0 + a * (t - a / 6.0)) - 1.0))
+
+    return corrected(-upper), corrected(upper)
+
+
+def mean_interval(values: np.ndarray, parts: np.ndarray, level: float = 0.95) -> Interval:
+    """Interval for the mean of a non-negative quantity on new rows of a group, such as the reconstruction error.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        What was measured of each row of the group.
+    parts : ndarray of shape (n,)
+        Part of the cross-fitting that each row was in.
+    level : float, default=0.95
+        Probability that the interval holds the mean.
+
+    Returns
+    -------
+    Interval
+        Squared errors are skewed, so Student's quantiles are corrected for skewness; below ten rows there is none.
+    """
+    check_number("level", level, low=0.5, high=1.0, high_open=True)
+    n = len(values)
+    if n < SMALLEST:
+        return Interval(float(np.mean(values)) if n else float("nan"), float("nan"), float("nan"), n)
+    mean, error, freedom = _centred(values, parts)
+    low, high = _quantiles(level, freedom, _skewness(values), n)
+    return Interval(mean, max(mean - high * error, 0.0), mean - low * error, n)
+
+
+def difference_interval(
+    first: np.ndarray, first_parts: np.ndarray, second: np.ndarray, second_parts: np.ndarray, level: float = 0.95
+) -> Interval:
+    """Interval for the difference of two groups' means on new rows, with its sign (Welch, corrected for skewness)."""
+    check_number("level", level, low=0.5, high=1.0, high_open=True)
+    n = min(len(first), len(second))
+    estimate = float(np.mean(first) - np.mean(second)) if n else float("nan")
+    if n < SMALLEST:
+        return Interval(estimate, float("nan"), float("nan"), n)
+    (_, e1, f1), (_, e2, f2) = _centred(first, first_parts), _centred(second, second_parts)
+    error = float(np.hypot(e1, e2))
+    if error == 0.0:
+        return Interval(estimate, estimate, estimate, n)
+    freedom = max(int(error**4 / (e1**4 / max(f1, 1) + e2**4 / max(f2, 1))), 1)
+    # Third moment of the difference of the means, over the cube of its standard error.
+    third = _skewness(first) * e1**3 / np.sqrt(len(first)) - _skewness(second) * e2**3 / np.sqrt(len(second))
+    low, high = _quantiles(level, freedom, float(third / error**3), 1)
+    return Interval(estimate, estimate - high * error, estimate - low * error, n)
+
+
+def gap_interval(values: list[np.ndarray], parts: list[np.ndarray], level: float = 0.95) -> Interval:
+    """Interval for the largest difference between two groups' means on new rows.
+
+    From intervals for the differences of all pairs, each at the level ``1 - (1 - level) / pairs``: the gap is the
+    largest absolute difference, so it lies between the largest lower and the largest upper end of their absolute
+    values. It holds the gap at least as often as asked for, and more often where the gap is small.
+    """
+    m = len(values)
+    pairs = [(i, j) for i in range(m) for j in range(i)]
+    each = 1.0 - (1.0 - level) / max(len(pairs), 1)
+    found = [difference_interval(values[i], parts[i], values[j], parts[j], each) for i, j in pairs]
+    known = [interval for interval in found if not np.isnan(interval.low)]
+    means = [float(np.mean(v)) for v in values if len(v)]
+    estimate = max(means) - min(means) if means else float("nan")
+    if not known or len(known) < len(found):
+        return Interval(estimate, float("nan"), float("nan"), min((len(v) for v in values), default=0))
+    low = max(max(interval.low, -interval.high, 0.0) for interval in known)
+    high = max(max(interval.high, -interval.low) for interval in known)
+    return Interval(estimate, low, high, min(interval.n for interval in known))
+
+
+def auc_interval(scores: np.ndarray, positive: np.ndarray, parts: np.ndarray, level: float = 0.95) -> Interval:
+    """Interval for the AUC on new rows of classifiers that were fitted without the part that they score.
+
+    Rows are compared within their part only, since scores of different classifiers have no common scale. The standard
+    error is that of DeLong, DeLong and Clarke-Pearson (1988) from the rows' shares of won comparisons, and the interval
+    is symmetric on the logit scale.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        The higher, the likelier the row is positive.
+    positive : ndarray of bool of shape (n,)
+        The truth.
+    parts : ndarray of shape (n,)
+        Part of the cross-fitting of each row.
+    level : float, default=0.95
+        Probability that the interval holds the AUC.
+    """
+    check_number("level", level, low=0.5, high=1.0, high_open=True)
+    wins: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    areas, weights = [], []
+    for part in np.unique(parts):
+        a, b = scores[(parts == part) & positive], scores[(parts == part) & ~positive]
+        if not len(a) or not len(b):
+            continue
+        areas.append(_placements(a, b).mean())
+        weights.append(len(a) + len(b))
+        wins[0].append(_placements(a, b) - areas[-1])
+        wins[1].append(1.0 - _placements(b, a) - areas[-1])
+    n = int(min(positive.sum(), (~positive).sum()))
+    if not areas:
+        return Interval(float("nan"), float("nan"), float("nan"), n)
+    area = float(np.average(areas, weights=weights))
+    if n < SMALLEST:
+        return Interval(area, float("nan"), float("nan"), n)
+    pieces = []
+    for side in wins:
+        all_of_it = np.concatenate(side)
+        free = max(len(all_of_it) - len(side), 1)
+        pieces.append((float(np.sum(all_of_it**2)) / free / len(all_of_it), free))
+    variance = sum(v for v, _ in pieces)
+    freedom = variance**2 / max(sum(v**2 / f for v, f in pieces), 1e-300)
+    freedom = max(freedom, min(f for _, f in pieces))
+    safe = float(np.clip(area, 0.5 / (n + 1), 1.0 - 0.5 / (n + 1)))  # a perfect score of n rows is no certainty
+    # With perfect separation all comparisons agree; the variance of one comparison more that does not is put there.
+    variance = max(variance, (safe * (1.0 - safe)) / (n + 1) ** 2)
+    half = float(stats.t.ppf(0.5 + level / 2.0, freedom)) * np.sqrt(variance) / (safe * (1.0 - safe))
+    logit = np.log(safe / (1.0 - safe))
+    low, high = (1.0 / (1.0 + np.exp(-(logit + sign * half))) for sign in (-1.0, 1.0))
+    return Interval(area, float(min(low, area)), float(max(high, area)), n)
+
+
+def _placements(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Share of `b` that each of `a` exceeds; ties count half."""
+    ordered = np.sort(b)
+    below, up_to = np.searchsorted(ordered, a, "left"), np.searchsorted(ordered, a, "right")
+    return np.asarray((below + up_to) / (2.0 * len(b)))

@@ -1,0 +1,171 @@
+"""Moments of a table that is read batch by batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairpca._moment_sums import MomentSums
+from fairpca._moments import GroupMoments
+from fairpca.scale.frames import Columns, add_batch
+from fairpca.scale.parts import KeptParts
+from fairpca.scale.sources import FilePart, batches, file_digest, file_parts, is_csv, is_files
+
+__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
+
+Progress = Callable[[str, int], None]
+
+
+def moments_of_batches(
+    source: Any,
+    *,
+    sensitive: str | Sequence[str],
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    progress: Progress | None = None,
+    store: Any = None,
+) -> GroupMoments:
+    """See :meth:`fairpca.GroupMoments.from_batches`."""
+    columns = Columns.of(sensitive, features, weight)
+    if store is None:
+        return with_typed_labels(_some(_moments_of(stream(source, columns), progress)[0]), source)
+    if not is_files(source):
+        raise ValueError("store keeps the parts of files; for this source it must be None.")
+    return with_typed_labels(_kept(file_parts(source), columns, progress, KeptParts(store)), source)
+
+
+def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments | None:
+    """Return the moments of one frame (pandas or Arrow), which messages call `where`; None if it has no rows."""
+    columns = columns.settled(frame, where)
+    assert columns.features is not None
+    sums = MomentSums(len(columns.features))
+    add_batch(sums, frame, columns, where)
+    return GroupMoments.from_sums(sums, columns.features) if sums.position else None
+
+
+def column_names(source: Any) -> list[str]:
+    """Return the columns of a source, from its first batch."""
+    columns = Columns.of("?", None, None)
+    frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
+    for _, frame in frames:
+        return list(
+            map(
+                str, frame.columns if hasattr(frame, "columns") and not hasattr(frame, "schema") else frame.schema.names
+            )
+        )
+    raise ValueError("there is no row; check the source.")
+
+
+def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+    """Yield (where, frame, columns) of any source, the columns compared with those of the first frame."""
+    if not is_files(source):
+        yield from _settled(batches(source, columns), columns)
+        return
+    parts = file_parts(source)
+    for part in parts:
+        for where, frame, settled in _settled(part.batches(columns), columns):
+            columns = settled
+            yield where, frame, settled
+    for part in parts:  # one that was replaced after its turn does not belong to the others
+        part.check_unchanged()
+
+
+def _settled(frames: Iterator[tuple[str, Any]], columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+    for where, frame in frames:
+        columns = columns.settled(frame, where)
+        yield where, frame, columns
+
+
+def _moments_of(
+    frames: Iterator[tuple[str, Any, Columns]], progress: Progress | None
+) -> tuple[GroupMoments | None, Columns | None]:
+    """Return the moments of frames (None if they have no row), and the columns as they were settled."""
+    sums: MomentSums | None = None
+    settled: Columns | None = None
+    for where, frame, settled in frames:
+        sums = MomentSums(len(settled.features or ())) if sums is None else sums
+        rows = add_batch(sums, frame, settled, where)
+        if progress is not None:
+            progress(where, rows)
+    if sums is None or settled is None or not sums.position:
+        return None, settled
+    return GroupMoments.from_sums(sums, settled.features), settled
+
+
+def _some(moments: GroupMoments | None) -> GroupMoments:
+    if moments is None:
+        raise ValueError("there is no row; check the source, and that not all weights are zero.")
+    return moments
+
+
+def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, kept: KeptParts) -> GroupMoments:
+    """Merge the moments of parts in their order; what is kept is not read again, what is read is kept."""
+    asked = [list(columns.sensitive), columns.features and list(columns.features), columns.weight]
+    digests: dict[str, str] = {}
+    total: GroupMoments | None = None
+    for part in parts:
+        if part.path not in digests:
+            digests[part.path] = file_digest(part.path)
+            part.check_unchanged()
+        key = {"file": digests[part.path], "part": part.number, "columns": asked}
+        moments = kept.get(key)
+        if moments is None:
+            moments, settled = _moments_of(_settled(part.batches(columns), columns), progress)
+            columns = settled or columns
+            if moments is None:
+                continue
+            kept.put(key, moments)
+        elif progress is not None:
+            progress(part.where, int(moments.n_samples))
+        total = moments if total is None else _merged(total, moments, part.where)
+    for part in parts:
+        part.check_unchanged()
+    return _some(total)
+
+
+def _merged(total: GroupMoments, moments: GroupMoments, where: str) -> GroupMoments:
+    try:
+        return total.merge(moments)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Groups of CSV files, which have no types
+
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_WORDS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False, "FALSE": False}
+
+
+def typed_labels(labels: Sequence[Any]) -> list[Any]:
+    """Turn groups that are written as text into numbers or booleans where all of them are, as a reader of all would."""
+    if not isinstance(labels[0], tuple):
+        return _converted(labels)
+    return list(zip(*map(_converted, zip(*labels, strict=True)), strict=True))
+
+
+def with_typed_labels(moments: GroupMoments, source: Any) -> GroupMoments:
+    """Give the groups of CSV files their types."""
+    if not is_csv(source):
+        return moments
+    sums = MomentSums(moments.n_features)
+    for g, label in enumerate(typed_labels(moments.labels)):  # "1" and "1.0" are one group
+        one = slice(g, g + 1)
+        sums.absorb(GroupMoments((label,), moments.counts[one], moments.means[one], moments.scatters[one]))
+    return GroupMoments.from_sums(sums, moments.feature_names)
+
+
+def _converted(texts: Sequence[str]) -> list[Any]:
+    if all(_INTEGER.fullmatch(text) for text in texts):
+        return [int(text) for text in texts]
+    if all(text in _WORDS for text in texts):
+        return [_WORDS[text] for text in texts]
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return list(texts)
+    return numbers if np.all(np.isfinite(numbers)) else list(texts)

@@ -1,0 +1,241 @@
+"""MBF-PCA of rows that do not fit in memory: moments and a sample guide, the exact kernel on all rows decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fairpca._moment_sums import MomentSums
+from fairpca._moments import GroupMoments
+from fairpca._validation import Groups, check_number
+from fairpca.linalg import top_eigenpairs
+from fairpca.scale.batches import with_typed_labels
+from fairpca.scale.frames import Columns
+from fairpca.scale.mmd import kernel_sums, numbered_rows, project
+from fairpca.scale.samples import RowSample
+from fairpca.solvers import SolverResult
+from fairpca.solvers.mbf import Comparison, MBFSettings, solve_mbf
+
+__all__ = ["GatheredRows", "gather_rows", "solve_in_batches"]
+
+_ROUNDS = 4  # searches, each of which costs an exact value of all rows
+_CLOSE = 0.8  # share of tau from which on the exact value is near enough to stop
+_LEVEL = 0.05  # probability that the guide is further off than its bound
+
+
+@dataclass(frozen=True)
+class GatheredRows:
+    """What one pass over the source leaves: the moments of all rows, and a sample.
+
+    Attributes
+    ----------
+    source, sensitive, features
+        Where the rows are.
+    moments : GroupMoments
+        Of all rows.
+    covariance : ndarray of shape (p, p)
+        Of all rows.
+    centred : ndarray of shape (sample_size, p)
+        The sample, less the mean of all rows.
+    groups : Groups
+        Of the sample, in the order of `counts`.
+    counts : ndarray of shape (n_groups,)
+        All rows in each group.
+    """
+
+    source: Any
+    sensitive: str | Sequence[str]
+    features: Sequence[str] | None
+    moments: GroupMoments
+    covariance: np.ndarray
+    centred: np.ndarray
+    groups: Groups
+    counts: np.ndarray
+    began: float
+
+
+def gather_rows(
+    source: Any,
+    sensitive: str | Sequence[str],
+    features: Sequence[str] | None,
+    sample_size: int,
+    seed: int,
+    progress: Callable[[str], None] | None,
+) -> GatheredRows:
+    """Read the source once."""
+    check_number("sample_size", sample_size, low=100, integer=True)
+    if isinstance(source, Iterator):
+        raise TypeError("source is read several times, so it cannot be a generator; give files, a dataset or a list.")
+    began = perf_counter()
+    sums: MomentSums | None = None
+    sample = RowSample(sample_size, seed)
+    names: Sequence[str] = ()
+    for first, X, groups, given in numbered_rows(source, Columns.of(sensitive, features, None)):
+        names = given
+        sums = MomentSums(X.shape[1]) if sums is None else sums
+        sums.add(X, groups)
+        sample.add(first, X, groups)
+    if sums is None or sample.rows is None:
+        raise ValueError("there is no row; check the source.")
+    moments = GroupMoments.from_sums(sums, names)
+    if progress is not None:
+        seconds = perf_counter() - began
+        progress(f"{seconds:.1f} s: moments of {moments.n_samples:,} rows, sample of {len(sample.keys):,}")
+    typed = with_typed_labels(moments, source)
+    centred = sample.rows - moments.mean
+    return GatheredRows(
+        source, sensitive, features, typed, moments.covariance(), centred, sample.groups(), moments.counts, began
+    )
+
+
+def solve_in_batches(
+    data: GatheredRows,
+    n_components: int,
+    tau: float,
+    sigma: float,
+    settings: MBFSettings,
+    *,
+    client: Any = None,
+    store: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> SolverResult:
+    """Search on the sample until the exact MMD² of all rows meets `tau`; see :meth:`fairpca.MBFPCA.fit_batches`."""
+    comparison = Comparison(np.arange(len(data.centred)), data.groups.codes)
+
+    def search(target: float) -> SolverResult:
+        return solve_mbf(data.centred, [comparison], n_components, target, sigma, settings, covariance=data.covariance)
+
+    def exact(result: SolverResult) -> float:
+        projection = _Projection(result.V, data.moments.mean)
+        Z, groups = project(data.source, projection, sensitive=data.sensitive, features=data.features)
+        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads, client=client, store=store).total()
+        if progress is not None:
+            seconds = perf_counter() - data.began
+            progress(f"{seconds:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")
+        return value
+
+    top = top_eigenpairs(data.covariance, n_components)[1]
+    found = _search(tau, tau + _excess(data.centred @ top, data.groups, data.counts, sigma), search, exact)
+    result = _result(found, data, tau)
+    bound = _guide_bound(found.value, data.groups.counts, data.counts)
+    extra = {**result.extra, "guide_bound": bound, "sample_size": len(data.centred), "sigma": sigma}
+    return replace(result, extra=extra)
+
+
+@dataclass(frozen=True)
+class _Projection:
+    V: np.ndarray
+    mean: np.ndarray
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray((X - self.mean) @ self.V)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A subspace and the exact MMD² of all rows in it."""
+
+    result: SolverResult
+    value: float
+    searches: int
+
+
+def _search(
+    tau: float,
+    target: float,
+    search: Callable[[float], SolverResult],
+    exact: Callable[[SolverResult], float],
+) -> _Found:
+    """Move the target on the sample until the exact value of all rows just meets `tau`, a few rounds at most.
+
+    The best feasible subspace counts, or the fairest one where none is feasible.
+    """
+    best: _Found | None = None
+    highest = np.inf  # targets from which on the exact value was too large
+    for number in range(1, _ROUNDS + 1):
+        result = search(target)
+        value = exact(result)
+        better = best is None or (
+            value < best.value if best.value > tau else value <= tau and result.objective > best.result.objective
+        )
+        best = _Found(result, value, number) if better or best is None else replace(best, searches=number)
+        stuck = result.status in ("interrupted", "optimal") if value <= tau else result.status == "interrupted"
+        if stuck or _CLOSE * tau <= value <= tau or (value > tau and result.status == "infeasible"):
+            break
+        offset = result.extra["mmd2"] - value
+        if value > tau:
+            highest = min(highest, target)
+            # The guide may differ by an offset or by a factor; the larger correction is the safer one.
+            target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
+        elif number == _ROUNDS - 1:
+            break
+        else:
+            target = min(tau + offset - 0.05 * tau, 0.5 * (target + highest))
+    assert best is not None
+    return best
+
+
+def _excess(Z: np.ndarray, groups: Groups, counts: np.ndarray, sigma: float) -> float:
+    """Return by how much the biased MMD² of the sample exceeds that of all rows on average, at given projections.
+
+    The diagonal of the kernel counts 1/m in a group of m rows, of which a larger group has less.
+    """
+    sums = kernel_sums(Z, groups, sigma)
+    m, n = sums.counts, counts
+    inside = (np.diagonal(sums.sums) - m) / np.maximum(m * (m - 1.0), 1.0)
+    return float((len(m) - 1) * np.sum((1 / m - 1 / n) * (1 - inside)))
+
+
+def _result(found: _Found, data: GatheredRows, tau: float) -> SolverResult:
+    """Return the solver's result with the values of all rows in the place of those of the sample."""
+    inner, V = found.result, found.result.V
+    covariance = data.covariance
+    variance = float(np.vdot(V, covariance @ V))
+    ceiling = max(float(top_eigenpairs(covariance, V.shape[1])[0].sum()), variance)
+    status = inner.status
+    if found.value > tau and status != "interrupted":
+        status = "infeasible"
+    elif found.value <= tau and status == "infeasible":  # the sample was less fair than the rows are
+        status = "converged"
+    if status == "optimal" and variance < ceiling * (1 - 1e-12):
+        status = "converged"
+    extra = {
+        **inner.extra,
+        "mmd2": found.value,
+        "mmd2_guide": inner.extra["mmd2"],
+        "tau": tau,
+        "variance_ratio": variance / float(np.trace(covariance)),
+        "n_searches": found.searches,
+    }
+    extra.pop("message", None)
+    if status == "infeasible":
+        extra["message"] = (
+            f"no subspace was found whose exact MMD² on all {data.moments.n_samples:,} rows is at most tau={tau:g}; it "
+            f"is {found.value:.3e} for the one returned. Raise tau, choose fewer components, or a larger sample_size"
+        )
+    elif "message" in inner.extra:
+        extra["message"] = inner.extra["message"]
+    return replace(
+        inner, status=status, objective=variance, bound=ceiling, seconds=perf_counter() - data.began, extra=extra
+    )
+
+
+def _guide_bound(value: float, sampled: np.ndarray, counts: np.ndarray) -> float:
+    """Return how far MMD² of the sample may be from that of all rows, for a subspace that was chosen beforehand.
+
+    Gretton et al. (2012), Theorem 7: |MMD of a sample - MMD| ≤ 2 (√(1/m) + √(1/n)) + ε with probability at least
+    1 - 2 exp(-ε² m n / 2(m + n)); summed over the pairs of groups, and turned from MMD to MMD².
+    """
+    groups = len(counts)
+    pairs = [(a, b) for a in range(groups) for b in range(a + 1, groups)]
+    total = 0.0
+    for a, b in pairs:
+        m, n = sampled[a], sampled[b]
+        slack = np.sqrt(2 * (m + n) / (m * n) * np.log(2 * len(pairs) / _LEVEL))
+        off = 2 * (np.sqrt(1 / m) + np.sqrt(1 / n)) + slack
+        total += off * (off + 2 * np.sqrt(max(value, 0.0)))
+    return float(total)

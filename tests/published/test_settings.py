@@ -1,0 +1,58 @@
+"""Settings: every stated one has an answer, and no answer would pass for another statement."""
+
+import importlib
+import re
+
+import pytest
+
+from fairpca import datasets, published
+from fairpca.experiments.engine.runner import recompute
+from fairpca.experiments.engine.statements import lists, numbers
+
+PAPERS = [paper.name for paper in published.papers() if len(published.load_settings(paper.name))]
+pytestmark = pytest.mark.skipif(
+    "missing" in {datasets.where(name) for name in ("lfw", "synthetic1")}, reason="the authors' files are not here"
+)
+
+
+def _compared(paper):
+    return importlib.import_module(f"fairpca.experiments.{paper}.settings").SETTINGS
+
+
+def _stated(paper):
+    return {row["id"]: row for row in published.load_settings(paper).to_dict("records")}
+
+
+@pytest.fixture(scope="module")
+def board():
+    return published.scoreboard()
+
+
+def test_numbers_are_read_from_texts():
+    assert numbers("N(0, 0.1 I + 11') and 1e-5, −2 or 3.; p_0 stays") == (0, 0.1, 11, 1e-5, -2, 3)
+    assert lists("a in {0., 0.5} and b in {1e-3}, not {x}") == [(0, 0.5), (1e-3,), ()]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_stated_setting_is_compared_or_declared_open(paper, board):
+    settings = board[(board["paper"] == paper) & (board["kind"] == "setting")].set_index("id")
+    assert set(_compared(paper)) <= set(_stated(paper)) == set(settings.index)
+    assert settings.loc[sorted(set(_stated(paper)) - set(_compared(paper))), "reason"].ne("").all()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_another_number_in_the_statement_is_noticed(paper):
+    for id, compare in _compared(paper).items():
+        row = _stated(paper)[id]
+        if row["value"]:
+            wrong = compare(row["statement"], 1.5 * float(row["value"]) + 1)
+        else:  # one of the listed numbers is another
+            altered = re.sub(r"\{\s*[\d.e−-]+", "{0.77", row["statement"])
+            assert altered != row["statement"]
+            wrong = compare(altered, float("nan"))
+        assert not wrong[1], f"{paper}, {id}: {wrong[0]} passes for another number"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_stored_comparisons_are_current(paper):
+    recompute(f"{paper}/settings")

@@ -1,0 +1,132 @@
+"""Comparisons: what is tabulated is what a slow loop finds; what cannot be said is said."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+import fairpca
+from fairpca import cli
+from fairpca.report import Settings, compare, known_methods
+
+QUICK = Settings(kernel_rows=120, permutations=20, folds=3, tree_rounds=5)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    n = 240
+    sex = np.where(rng.random(n) < 0.3, "f", "m")
+    X = rng.normal(size=(n, 6)) * np.where(sex[:, None] == "f", [1, 1, 1, 2, 3, 1], [3, 2, 1, 1, 1, 1])
+    X[:, 0] += sex == "f"
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    return X, sex, y
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    X, sex, y = rows
+    return compare(X, sex, y, n_components=[2, 3], methods=["pca", "minmax_loss"], settings=QUICK)
+
+
+def test_errors_are_those_of_a_slow_loop(rows, found):
+    from fairpca._validation import encode_groups
+    from fairpca.report._cells import parts_of
+
+    X, sex, y = rows
+    parts = parts_of(encode_groups(sex), y, 5, 0)
+    squares = np.empty(len(X))
+    for part in range(5):
+        scaler = StandardScaler().fit(X[parts != part])
+        train, test = scaler.transform(X[parts != part]), scaler.transform(X[parts == part])
+        V = np.linalg.svd(train, full_matrices=False)[2][:2].T
+        squares[parts == part] = ((test - test @ V @ V.T) ** 2).sum(axis=1) / (train**2).sum(axis=1).mean() * 100
+    for group in "fm":
+        row = found.frame.query(
+            "method == 'pca' and n_components == 2 and metric == @name", local_dict={"name": f"error:{group}"}
+        )
+        assert row["estimate"].item() == pytest.approx(squares[sex == group].mean())
+        assert row["low"].item() < row["estimate"].item() < row["high"].item()
+
+
+def test_parts_hold_every_group_and_class(rows):
+    from fairpca._validation import encode_groups
+    from fairpca.report._cells import parts_of
+
+    _, sex, y = rows
+    parts = parts_of(encode_groups(sex), y, 5, 0)
+    table = pd.crosstab(parts, [sex, y])
+    assert (table.max() - table.min() <= 1).all()
+
+
+def test_frame_table_and_files(found, tmp_path):
+    assert set(found.frame["n_components"]) == {2, 3}
+    assert {"variance", "error_gap", "kernel_auc", "recovery", "selection_gap:trees"} <= set(found.frame["metric"])
+    table = found.table(2, ["variance", "worst_loss"])
+    assert list(table.index) == ["pca", "minmax_loss"]
+    assert table["worst_loss"]["minmax_loss"] < table["worst_loss"]["pca"]
+    assert (found.statuses["status"] == "optimal").all()
+    means = found.values.query("metric == 'variance'").groupby(["method", "n_components"])["value"].mean()
+    assert table["variance"]["pca"] == pytest.approx(means["pca", 2])
+    found.to_json(tmp_path / "c.json")
+    loaded = json.loads((tmp_path / "c.json").read_text())
+    assert loaded["groups"] == dict(found.groups) and len(loaded["results"]) == len(found.frame)
+    found.to_html(tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text()
+    assert text.count("<img") == 2 and "http" not in text.replace("http-equiv", "") and "alt=" in text
+    with pytest.raises(ValueError, match="the dimensions are 2, 3"):
+        found.table(7)
+    with pytest.raises(ValueError, match="no measure 'beauty'"):
+        found.plot(y="beauty")
+
+
+def test_small_groups_are_left_out_and_said(rows):
+    X, sex, _ = rows
+    sex = sex.astype(object)
+    sex[:4], sex[4:34] = "x", "z"
+    found = compare(X, sex, methods=["pca", "fpca_mean"], settings=QUICK)
+    assert "'x' (4 rows)" in found.notes[0] and "'z' (30)" in found.notes[1]
+    assert set(found.groups) == {"f", "m", "z"} and "fpca_mean" in found.skipped
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": ["tsne"]}, "'tsne' is not known"),
+        ({"methods": "pca"}, "is one word"),
+        ({"n_components": 0}, "n_components=0 is out of range"),
+        ({"n_components": []}, "at least one dimension"),
+        ({"n_components": 9}, "No method could be used"),
+        ({"n_parts": 1}, "n_parts=1"),
+        ({"sensitive_features": ["f"] * 240}, "needs two such groups"),
+        ({"y": [1]}, "y has 1 rows"),
+    ],
+)
+def test_wrong_input(rows, changes, message):
+    X, sex, _ = rows
+    arguments = {"sensitive_features": sex, "methods": ["pca"], "settings": QUICK, **changes}
+    with pytest.raises((ValueError, TypeError), match=message):
+        compare(X, **arguments)
+
+
+def test_all_methods_are_known_by_name():
+    assert set(fairpca.report.FAST_METHODS) & set(known_methods()) >= {"pca", "minmax_loss", "rfpca"}
+
+
+def test_command(rows, tmp_path, capsys):
+    X, sex, y = rows
+    data = tmp_path / "t.csv"
+    pd.DataFrame(X, columns=list("abcdef")).assign(sex=sex, paid=y).to_csv(data, index=False)
+    files = {kind: tmp_path / f"c.{kind}" for kind in ("csv", "json", "html")}
+    command = ["compare", str(data), "--sensitive", "sex", "--target", "paid", "--methods", "pca,minmax_loss"]
+    command += ["--parts", "3", "--out", str(files["csv"]), "--json", str(files["json"]), "--html", str(files["html"])]
+    assert cli.main(command) == 0
+    printed = capsys.readouterr().out
+    assert "2 components, new rows" in printed and "95% intervals for the gap" in printed
+    assert all(path.exists() for path in files.values())
+    frame = pd.read_csv(files["csv"])
+    assert {"method", "n_components", "metric", "estimate", "low", "high", "n"} == set(frame.columns)
+    assert cli.main([*command, "--components", "two"]) == 1
+    assert "no list of dimensions" in capsys.readouterr().err

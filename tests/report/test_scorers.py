@@ -1,0 +1,75 @@
+"""Scorers in scikit-learn's searches, with metadata routing switched on."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import PCA, MinMaxFairPCA
+from fairpca.report import group_gap, recovery_auc, worst_group_error
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    sex = rng.permutation(np.repeat(["f", "m"], [60, 120]))
+    X = rng.normal(size=(180, 5)) * np.where(sex[:, None] == "f", [1, 1, 1, 2, 3], [3, 2, 1, 1, 1]) + 4
+    X[:, 0] += 2.0 * (sex == "f")
+    return X, sex
+
+
+@pytest.fixture(autouse=True)
+def _routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_scores_are_the_slow_ones(rows):
+    X, sex = rows
+    model = PCA(n_components=2).fit(X, sensitive_features=sex)
+    V, total = model.components_.T, X.var(axis=0).sum()
+    errors = {}
+    for group in "fm":
+        centred = X[sex == group] - X.mean(axis=0)
+        errors[group] = np.mean([np.sum((row - V @ (V.T @ row)) ** 2) for row in centred]) / total
+    assert worst_group_error()(model, X, sensitive_features=sex) == pytest.approx(-max(errors.values()))
+    assert group_gap()(model, X, sensitive_features=sex) == pytest.approx(-abs(errors["f"] - errors["m"]))
+    assert -1 <= recovery_auc()(model, X, sensitive_features=sex) < -0.6
+
+
+@pytest.mark.parametrize("scorer", [worst_group_error, group_gap, recovery_auc])
+def test_grid_search_over_a_pipeline(rows, scorer):
+    X, sex = rows
+    model = MinMaxFairPCA().set_fit_request(sensitive_features=True)
+    pipeline = make_pipeline(StandardScaler(), model)
+    grid = {"minmaxfairpca__n_components": [1, 2, 4]}
+    search = GridSearchCV(pipeline, grid, scoring=scorer(), cv=3, error_score="raise").fit(X, sensitive_features=sex)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all() and len(set(scores)) == 3
+    if scorer is worst_group_error:
+        assert search.best_params_ == {"minmaxfairpca__n_components": 4}
+
+
+def test_cross_validate_with_several(rows):
+    X, sex = rows
+    model = PCA(n_components=2).set_fit_request(sensitive_features=True)
+    scoring = {"worst": worst_group_error(), "gap": group_gap()}
+    found = cross_validate(model, X, scoring=scoring, cv=3, params={"sensitive_features": sex})
+    assert (found["test_gap"] >= found["test_worst"]).all()
+
+
+def test_errors(rows):
+    X, sex = rows
+    model = PCA(n_components=2).fit(X, sensitive_features=sex)
+    with pytest.raises(ValueError, match="got no sensitive_features"):
+        group_gap()(model, X)
+    with pytest.raises(ValueError, match="needs two groups"):
+        recovery_auc()(model, X, sensitive_features=["f"] * len(X))
+    with pytest.raises(ValueError, match="all equal"):
+        group_gap()(model, np.ones_like(X), sensitive_features=sex)
+    classifier = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, sex)
+    with pytest.raises((TypeError, AttributeError), match="transform"):
+        group_gap()(classifier, X, sensitive_features=sex)

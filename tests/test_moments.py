@@ -1,0 +1,249 @@
+"""Weights, files and batches of moments, against repetition, against numpy, against all rows at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CONFIGURED
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from fairpca import FPCA, MBFPCA, PCA, RFPCA, GroupMoments, MinMaxFairPCA
+from fairpca.linalg import orthonormal, subspace_distance
+
+MOMENTS_ONLY = [estimator for estimator in CONFIGURED if not estimator._needs_rows]
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=30), st.integers(0, 100), st.sampled_from([0.0, 1e6]))
+def test_a_weight_is_a_number_of_rows(weights, seed, offset):
+    rng = np.random.default_rng(seed)
+    weights = np.array(weights)
+    weights[0] = max(weights[0], 1)
+    X, groups = rng.standard_normal((len(weights), 3)) + offset, rng.integers(0, 3, len(weights))
+    weighted = GroupMoments.from_data(X, groups, sample_weight=weights)
+    repeated = GroupMoments.from_data(np.repeat(X, weights, axis=0), np.repeat(groups, weights))
+    assert weighted.labels == repeated.labels
+    np.testing.assert_allclose(weighted.counts, repeated.counts)
+    np.testing.assert_allclose(weighted.means, repeated.means, rtol=1e-13)
+    tolerance = 1e-10 if offset else 1e-12
+    np.testing.assert_allclose(weighted.scatters, repeated.scatters, atol=tolerance * 30)
+    np.testing.assert_allclose(weighted.covariance(ddof=1), repeated.covariance(ddof=1), atol=tolerance)
+
+
+def test_scale_of_weights_is_free_where_only_shares_count():
+    rng = np.random.default_rng(0)
+    X, groups, weights = rng.standard_normal((50, 4)), rng.integers(0, 2, 50), rng.random(50)
+    some, tiny = (GroupMoments.from_data(X, groups, sample_weight=weights * c) for c in (1.0, 1e-6))
+    np.testing.assert_allclose(some.covariances(), tiny.covariances(), rtol=1e-12)
+    np.testing.assert_allclose(some.covariance(), np.cov(X.T, aweights=weights, ddof=0), rtol=1e-12)
+    np.testing.assert_allclose(some.weights, tiny.weights)
+    assert np.all(np.isfinite(tiny.covariance(ddof=1)))
+
+
+@pytest.mark.parametrize(
+    "weights, error, message",
+    [
+        ([1.0, -1.0], ValueError, r"not negative; it is not in row\(s\) 1"),
+        ([np.nan, 1.0], ValueError, r"finite"),
+        ([0.0, 0.0], ValueError, "zero for every row"),
+        ([1.0], ValueError, "sample_weight has 1 rows but X has 2"),
+        ([[1.0], [1.0]], ValueError, "one number for each row"),
+        (["a", "b"], TypeError, "give numbers"),
+    ],
+)
+def test_bad_weights(weights, error, message):
+    with pytest.raises(error, match=message):
+        GroupMoments.from_data([[1.0], [2.0]], [0, 1], sample_weight=weights)
+
+
+def test_values_that_would_be_changed_silently_are_refused():
+    with pytest.raises(TypeError, match="real numbers"):
+        GroupMoments.from_data(np.ones((2, 2)) * 1j, [0, 1])
+    with pytest.raises(ValueError, match="masked"):
+        GroupMoments.from_data(np.ma.masked_array(np.ones((2, 2)), mask=np.eye(2, dtype=bool)), [0, 1])
+
+
+def test_counts_of_a_million_million_rows_merge():
+    part = GroupMoments(("a",), np.array([10**12]), np.zeros((1, 2)), np.eye(2)[None] * 1e12)
+    other = GroupMoments(("a",), np.array([10**12]), np.ones((1, 2)), np.eye(2)[None] * 1e12)
+    merged = part.merge(other)
+    assert merged.n_samples == 2 * 10**12
+    np.testing.assert_allclose(merged.covariance(), [[1.25, 0.25], [0.25, 1.25]])
+
+
+def test_groups_of_different_types_do_not_merge():
+    parts = [GroupMoments.from_data([[1.0], [2.0]], labels) for labels in ([0, 1], ["0", "1"], [False, True], [0.0, 1])]
+    for other in parts[1:3]:
+        with pytest.raises(ValueError, match="groups of different types: numbers and"):
+            parts[0].merge(other)
+    assert parts[0].merge(parts[3]).n_samples == 4
+
+
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_parts_too_far_apart_to_merge(size):
+    near, far = (GroupMoments.from_data([[c], [c]], [0, 0]) for c in (0.0, size))
+    with pytest.raises(ValueError, match="squares overflow"):
+        near.merge(far)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Files
+
+
+def moments(labels=("a", "b"), names=("x", "y"), weight=None):
+    rng = np.random.default_rng(1)
+    groups = [labels[i % len(labels)] for i in range(20)]
+    X = pd.DataFrame(rng.standard_normal((20, 2)), columns=names) if names else rng.standard_normal((20, 2))
+    return GroupMoments.from_data(X, groups, sample_weight=weight)
+
+
+@pytest.mark.parametrize("labels", [("a", "ü"), (1, 2), (True, False), (0.5, 1.5), (("f", 1), ("m", 2))])
+@pytest.mark.parametrize("names", [("x", "y"), None])
+def test_saved_moments_come_back_to_the_bit(tmp_path, labels, names):
+    for weight in (None, np.linspace(0.1, 2, 20)):
+        before = moments(labels, names, weight)
+        before.save(tmp_path / "m.npz")
+        after = GroupMoments.load(tmp_path / "m.npz")
+        assert (after.labels, after.feature_names) == (before.labels, before.feature_names)
+        assert list(map(type, after.labels)) == list(map(type, before.labels))
+        for name in ("counts", "means", "scatters"):
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+            assert getattr(after, name).dtype == getattr(before, name).dtype
+        assert before.to_bytes() == after.to_bytes()
+
+
+def test_no_changed_byte_goes_unnoticed(tmp_path):
+    content = moments().to_bytes()
+    rng = np.random.default_rng(0)
+    path = tmp_path / "m.npz"
+    reference = GroupMoments.from_bytes(content)
+    for at in [*range(0, 60), *rng.integers(0, len(content), 300)]:
+        changed = bytearray(content)
+        changed[at] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(changed))
+        try:
+            found = GroupMoments.load(path)
+        except ValueError as error:
+            assert "m.npz" in str(error)
+        else:  # a byte that carries nothing, such as the date in the container
+            assert found.to_bytes() == reference.to_bytes()
+    for length in (0, 10, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="damaged"):
+            GroupMoments.load(path)
+
+
+def test_files_that_hold_something_else(tmp_path):
+    np.savez(tmp_path / "other.npz", counts=np.ones(2))
+    with pytest.raises(ValueError, match=r"other\.npz' holds no fairpca moments"):
+        GroupMoments.load(tmp_path / "other.npz")
+    with pytest.raises(FileNotFoundError):
+        GroupMoments.load(tmp_path / "nothing.npz")
+    odd = GroupMoments.from_data([[1.0], [2.0]], pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])))
+    with pytest.raises(TypeError, match="name the groups by text, numbers or booleans"):
+        odd.save(tmp_path / "odd.npz")
+    assert not (tmp_path / "odd.npz").exists()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# partial_fit
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120, 6)) * [3, 2, 1.5, 1, 1, 0.5]
+    sex = np.where(rng.random(120) < 0.4, "f", "m")
+    X[sex == "f"] += [0.5, 0, 1, 0, 0, 0]
+    X[sex == "f", 3] *= 2
+    return pd.DataFrame(X, columns=list("abcdef")), sex
+
+
+def apart(one, other):
+    return subspace_distance(orthonormal(one.components_.T), orthonormal(other.components_.T))
+
+
+@pytest.mark.parametrize("estimator", MOMENTS_ONLY, ids=repr)
+@pytest.mark.filterwarnings("ignore:RFPCA. stopped at its iteration limit:sklearn.exceptions.ConvergenceWarning")
+def test_batches_fit_as_all_rows_do(estimator, rows):
+    X, sex = rows
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    for weight in (None, weights):
+        whole = clone(estimator).fit(X, sensitive_features=sex, sample_weight=weight)
+        model = clone(estimator)
+        for edges in ((0, 1), (1, 2), (2, 50), (50, 120)):  # the first ones smaller than n_components
+            batch = slice(*edges)
+            given = None if weight is None else np.maximum(weight[batch], 0)
+            if given is not None and not given.any():
+                continue
+            model.partial_fit(X.iloc[batch], sensitive_features=sex[batch], sample_weight=given)
+        assert "components_" not in vars(model)
+        assert apart(model, whole) < 1e-7
+        np.testing.assert_allclose(model.result_.objective, whole.result_.objective, rtol=1e-7)
+        assert list(model.feature_names_in_) == list("abcdef")
+        repeated = (
+            whole
+            if weight is None
+            else clone(estimator).fit(X.loc[np.repeat(X.index, weights)], sensitive_features=np.repeat(sex, weights))
+        )
+        assert apart(whole, repeated) < 1e-6
+
+
+def test_solving_waits_until_something_is_asked_for(rows):
+    X, sex = rows
+    model = RFPCA(2)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    with pytest.raises(AttributeError, match="'RFPCA' object has no attribute 'components_'"):
+        model.components_  # noqa: B018
+    model.partial_fit(X[:60], sensitive_features=sex[:60])
+    first = model.transform(X)
+    assert "components_" in vars(model)
+    model.partial_fit(X[60:], sensitive_features=sex[60:])
+    assert "components_" not in vars(model) and not np.allclose(np.abs(model.transform(X)), np.abs(first))
+    with pytest.raises(AttributeError, match="nothing_"):
+        model.nothing_  # noqa: B018
+    moments = GroupMoments.from_data(X, sex)
+    parts = RFPCA(2).partial_fit(GroupMoments.from_data(X[:60], sex[:60]))
+    parts.partial_fit(X[60:], sensitive_features=sex[60:])
+    assert subspace_distance(parts.components_.T, RFPCA(2).fit(moments).components_.T) < 1e-8
+    model.fit(X[:60], sensitive_features=sex[:60])
+    np.testing.assert_allclose(model.transform(X), first)
+
+
+def test_fewer_rows_than_a_fit_needs(rows):
+    X, sex = rows
+    model = PCA(1).partial_fit(X[:1], sensitive_features=sex[:1])
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"1 sample\(s\) so far"):
+            model.transform(X)
+    model.partial_fit(X[1:], sensitive_features=sex[1:])
+    assert model.components_.shape == (1, 6)
+
+
+def test_batches_without_groups_and_with_other_columns(rows):
+    X, sex = rows
+    with pytest.warns(UserWarning, match="no sensitive_features"):
+        model = MinMaxFairPCA(2).partial_fit(X[:50])
+    model.partial_fit(X[50:])
+    assert subspace_distance(model.components_.T, PCA(2).fit(X).components_.T) < 1e-10
+    with pytest.raises(ValueError, match="different types"):
+        model.partial_fit(X, sensitive_features=sex)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(X.rename(columns={"a": "z"}))
+    assert subspace_distance(model.components_.T, PCA(2).fit(X).components_.T) < 1e-10
+    three = np.arange(120) % 3
+    wrong = FPCA(2).partial_fit(X, sensitive_features=three)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="exactly two"):
+            wrong.components_  # noqa: B018
+
+
+def test_who_needs_rows_has_no_partial_fit_and_no_weights(rows):
+    X, sex = rows
+    assert not hasattr(MBFPCA(), "partial_fit")
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        MBFPCA().fit(X, sensitive_features=sex, sample_weight=np.ones(120))
+    with pytest.raises(ValueError, match="already know their weights"):
+        PCA().fit(GroupMoments.from_data(X, sex), sample_weight=np.ones(120))
