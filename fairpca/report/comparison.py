@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._validation import Groups, check_number, check_rows_match, encode_groups
-from fairpca.report._cells import Cell, Part, measured_cell, parts_of
+from fairpca.report.cells import Cell, Part, measured_cell, parts_of
 from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
 from fairpca.report.measures import Settings, declared
 from fairpca.report.method import Method, Skipped

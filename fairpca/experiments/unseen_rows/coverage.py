@@ -11,7 +11,7 @@ import pandas as pd
 from fairpca._validation import Groups
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
-from fairpca.report._cells import group_scores, squared_errors
+from fairpca.report.cells import group_scores, squared_errors
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
 from fairpca.report.method import Rows, fit_method
 from fairpca.report.methods import get_method

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairpca._validation import Groups, encode_groups
 from fairpca.datasets import load
-from fairpca.own_data._far import column_limits
+from fairpca.own_data import column_limits
 
 __all__ = ["TABLES", "population", "prepared", "sample"]
 
