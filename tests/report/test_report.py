@@ -92,7 +92,9 @@ def test_the_command_makes_page_notebook_and_numbers(penguins, capfd):
         "schema", "command", "data", "comparison", "by_dimension", "loadings", "intersections",
     }  # fmt: skip
     jsonschema.validate(numbers, report_schema())
-    first, second = (cli._parser("report").parse_args(words) for words in (command, shlex.split(numbers["command"])[1:]))
+    first, second = (
+        cli._parser("report").parse_args(words) for words in (command, shlex.split(numbers["command"])[1:])
+    )
     of = vars(first) | {"out": None, "components": ",".join(numbers["command"].split("--components ")[1].split()[:1])}
     assert {k: v for k, v in vars(second).items() if v != of[k]} == {}, "the printed command asks for the same"
     assert numbers["data"]["groups"] == {"female": 165, "male": 168} and numbers["data"]["rows_read"] == 344
