@@ -26,7 +26,7 @@ def limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return :func:`limits` of each column of a table without missing values."""
+    """Return the limits beyond which values are drawn in, of each column of a table without missing values."""
     low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], axis=0)
     unit = np.maximum(high - middle, middle - low)
     far = np.where(unit > 0, UNITS * unit, np.inf)
