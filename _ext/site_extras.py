@@ -33,13 +33,14 @@ def _copy_mathjax(target: Path) -> None:
             shutil.copyfile(source / part, target / part)
 
 
-def _executed(docname: str) -> Path:
+def executed(docname: str) -> Path:
+    """Return where the execution of a chapter lies."""
     return ROOT / "_executed" / os.environ.get("BOOK_PROFILE", "smoke") / f"{docname}.ipynb"
 
 
 def _offer_notebook(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     # The theme links `_sources/<ipynb_source>` in its download menu.
-    if _executed(pagename).exists():
+    if executed(pagename).exists():
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 
@@ -49,10 +50,10 @@ def _finish(app: Any, exception: Exception | None) -> None:
     target = Path(app.outdir)
     _copy_mathjax(target / "mathjax")
     for docname in app.env.found_docs:
-        if _executed(docname).exists():
+        if executed(docname).exists():
             copy = target / "_sources" / f"{docname}.ipynb"
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(_executed(docname), copy)
+            shutil.copyfile(executed(docname), copy)
 
 
 def _write_version(app: Any, config: Any) -> None:
