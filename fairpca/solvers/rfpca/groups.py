@@ -49,6 +49,7 @@ def solve_rfpca_groups(
     tol: float = 1e-9,
     max_iter: int = 1000,
     starts: Iterable[np.ndarray] = (),
+    time_limit: float | None = None,
 ) -> SolverResult:
     """Minimise Theorem B.2's objective over d-dimensional subspaces, locally, by majorise-minimise.
 
@@ -71,6 +72,8 @@ def solve_rfpca_groups(
     starts : iterable of ndarray of shape (p, d)
         Further planes to start from, besides ordinary PCA, the groups' own PCA, the planes met while bounding, the
         exact solutions for pairs of groups, those of the problem with tangents in the place of the J, and random ones.
+    time_limit : float, optional
+        Seconds after which no further descent or round of bounding begins.
 
     Returns
     -------
@@ -101,19 +104,22 @@ def solve_rfpca_groups(
     candidates = [_descend(moments, objective, V, tol, min(_FIRST_STEPS, max_iter))[0] for V in candidates[-_TRIED:]]
     scores = [score(V) for V in candidates]
     best: tuple[float, np.ndarray, list[float], bool] | None = None
+    deadline = np.inf if time_limit is None else begin + time_limit
     for index in np.argsort(scores, kind="stable")[:_KEPT]:
+        if best is not None and perf_counter() > deadline:
+            break
         V, history, arrived = _descend(moments, objective, candidates[index], tol, max_iter)
         if best is None or history[-1] < best[0]:
             best = (history[-1], V, history, arrived)
     assert best is not None
     value, V, history, arrived = best
     # Tangents at the end of the descent see over what stopped it.
-    for trial in tangent_planes(moments, objective, V):
+    for trial in tangent_planes(moments, objective, V) if perf_counter() < deadline else ():
         if score(trial) < value:
             trial, further, arrived = _descend(moments, objective, trial, tol, max_iter)
             value, V, history = further[-1], trial, history + further
     for _ in range(_ROUNDS):
-        if value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
+        if perf_counter() > deadline or value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
             break
         relaxation.planes.append(V)  # so that some mixture of planes lies in the box
         relaxation.solve()

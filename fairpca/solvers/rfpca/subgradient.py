@@ -74,6 +74,7 @@ def solve_rfpca_subgradient(
     retraction: Retraction = "qr",
     keep: Keep = "last",
     random_state: Any = None,
+    time_limit: float | None = None,
 ) -> SolverResult:
     """Run Algorithm 1 of Vu et al. from several starts and return the best outcome.
 
@@ -106,6 +107,8 @@ def solve_rfpca_subgradient(
         that Theorem 4.3 speaks about).
     random_state : int, RandomState or None
         Source of the random starts.
+    time_limit : float, optional
+        Seconds after which no further start begins; the answer is that of the starts made.
 
     Returns
     -------
@@ -135,7 +138,16 @@ def solve_rfpca_subgradient(
     size = 1 / np.sqrt(max_iter + 1) if step is None else float(step) / unit
     traces = np.trace(moments, axis1=1, axis2=2)
     run = _descend_compiled if p <= _COMPILED_UP_TO else _descend_batched
-    last, best, values, norms, active = run(starts, moments, traces, objective, max_iter, size, retraction == "polar")
+    polar = retraction == "polar"
+    if time_limit is None:
+        last, best, values, norms, active = run(starts, moments, traces, objective, max_iter, size, polar)
+    else:
+        made: list[_Outcome] = []
+        for start in starts:
+            if made and perf_counter() - begin > time_limit:
+                break
+            made.append(run(start[None], moments, traces, objective, max_iter, size, polar))
+        last, best, values, norms, active = (np.concatenate(parts) for parts in zip(*made, strict=True))
     final = values[:, -1] if keep == "last" else values.min(axis=1)
     chosen = int(np.argmin(final))
     V = orthonormal((last if keep == "last" else best)[chosen])
