@@ -16,7 +16,7 @@ FAR = [
     2.0**100,
     2.0**300,
     2.0**490,
-]  # 1e-137 to 1e148; what varies by less than 1e-140 is refused
+]  # 1e-137 (less is refused) to 1e148
 MODELS = {
     "least loss": (MinMaxFairPCA(2), 3),
     "two losses": (MinMaxFairPCA(2), 2),
