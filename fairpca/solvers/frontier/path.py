@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,7 @@ def solve_frontier(
     points = [first, last]
     allowed = max(tol * scale, 16 * _UNIT * sum(boundary.traces))
     heap: list[tuple[float, int, SupportPoint, SupportPoint]] = []
+    order = count()
     done = 0.0
 
     def push(a: SupportPoint, b: SupportPoint) -> None:
@@ -207,7 +209,7 @@ def solve_frontier(
         if height <= allowed or b.t - a.t <= _NARROW:
             done = max(done, min(height, _extent(a, b)))
         else:
-            heapq.heappush(heap, (-height, len(points), a, b))
+            heapq.heappush(heap, (-height, next(order), a, b))  # points themselves cannot be compared
 
     push(first, last)
     while heap and len(points) < max_points:

@@ -238,6 +238,10 @@ def _own_sums(pencil: Pencil, moments: np.ndarray, d: int, recentring: _Recentri
 def _rounded(moments: np.ndarray, references: np.ndarray, d: int, U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sums = np.einsum("ij,gik,kj->gj", U, moments, U, optimize=True)
     lam = round_by_lp(sums, references, d)
+    # Where nothing is to be lost the programme may leave directions out; keeping them costs nothing.
+    missing = d - int(np.sum(lam > 0))
+    if missing > 0:
+        lam[np.flatnonzero(lam == 0)[:missing]] = 1.0
     order = np.argsort(-lam, kind="stable")
     order = order[lam[order] > 0]
     return lam[order], U[:, order]
