@@ -16,7 +16,11 @@ READY = $(VENV)/.ready
 endif
 PYTHON = $(BIN)python
 
+# The address of the published book, for a sitemap and for links from elsewhere; empty if it has none.
+BOOK_URL ?=
+
 export PYTHONUNBUFFERED = 1
+export BOOK_URL
 
 .PHONY: help setup notebooks book site check-site test test-lowest lint lock dist clean
 
@@ -53,6 +57,7 @@ site:
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
 	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --all -W --keep-going \
 	  > _build/book.log 2>&1 || { cat _build/book.log; exit 1; }
+	$(PYTHON) scripts/portable.py _build/html --profile $(PROFILE)
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
 
