@@ -30,18 +30,8 @@ EQUATIONS = r'id="equation-([^"]+)">\s*<span class="eqno">(\([^)<]+\))'
 SECTIONS = r'<section[^>]*\bid="([^"]+)">(?:\s*<span id="([^"]+)"></span>)*\s*<h[1-6]>(.*?)<a class="headerlink"'
 # What chapters import beside the package, and what brings it.
 BROUGHT = {"cvxpy": "sdp", "dask": "scale", "fairpca.scale": "scale", "fairpca.report": "report"}
-OF_THE_PACKAGE = {
-    "fairpca",
-    "numpy",
-    "scipy",
-    "pandas",
-    "sklearn",
-    "pymanopt",
-    "joblib",
-    "IPython",
-    "matplotlib",
-    "myst_nb",
-}
+OF_THE_PACKAGE = {"fairpca", "numpy", "scipy", "pandas", "sklearn", "pymanopt", "joblib", "matplotlib"}
+OF_NOTEBOOKS = {"IPython", "myst_nb"}
 GLUE = '''def glue(name, value, display=False):
     """In the book this puts a number into the running text."""
     print(f"{name}: {value}")'''
