@@ -22,12 +22,13 @@ BOOK_URL ?=
 export PYTHONUNBUFFERED = 1
 export BOOK_URL
 
-.PHONY: help setup notebooks book site check-site test test-lowest lint lock dist clean
+.PHONY: help setup notebooks book site pdf check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
 	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
+	@echo "make pdf        the built book as one PDF, printed by Chromium"
 	@echo "make notebooks  execute the chapters that have changed"
 	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
 	@echo "make lint       ruff and mypy"
@@ -60,6 +61,9 @@ site:
 	$(PYTHON) scripts/portable.py _build/html --profile $(PROFILE)
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
+
+pdf: setup
+	$(PYTHON) scripts/pdf.py _build/html _build/fair-pca.pdf
 
 check-site: setup
 	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)

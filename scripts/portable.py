@@ -25,7 +25,9 @@ from notebooks import ChapterError
 from plain_markdown import Place, Translator
 
 STATEMENTS = r'id="([^"]+)">\s*<p class="admonition-title"><span class="caption-number">([^<]+?)\s*</span>'
-FIGURES = r'<(?:figure|table)\b[^>]*\bid="([^"]+)".*?<span class="caption-number">([^<]+?)\s*</span>'
+FIGURES = (
+    r'<(?:figure|table)\b[^>]*\bid="([^"]+)"(?:(?!</figure>|</tr>).)*?<span class="caption-number">([^<]+?)\s*</span>'
+)
 EQUATIONS = r'id="equation-([^"]+)">\s*<span class="eqno">(\([^)<]+\))'
 SECTIONS = r'<section[^>]*\bid="([^"]+)">(?:\s*<span id="([^"]+)"></span>)*\s*<h[1-6]>(.*?)<a class="headerlink"'
 # What chapters import beside the package, and what brings it.
@@ -38,6 +40,7 @@ GLUE = '''def glue(name, value, display=False):
 
 
 def plain_text(markup: str) -> str:
+    markup = re.sub(r'<span class="section-number">.*?</span>', "", markup)
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", markup))).strip()
 
 
@@ -47,7 +50,7 @@ def read_places(site: Path) -> dict[str, Place]:
     for file in sorted(site.glob("chapters/**/*.html")):
         text = file.read_text(encoding="utf8")
         page = file.relative_to(site).as_posix()
-        title = re.search(r"<h1>(.*?)<a class=\"headerlink\"", text, re.DOTALL)
+        title = re.search(r'<h1>((?:(?!</h1>).)*)<a class="headerlink"', text, re.DOTALL)
         if title:
             found[page.removesuffix(".html")] = Place(plain_text(title[1]), page)
         for label, name in re.findall(STATEMENTS, text) + re.findall(FIGURES, text, re.DOTALL):

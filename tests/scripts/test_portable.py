@@ -80,18 +80,20 @@ def test_places_are_read_from_the_pages(tmp_path: Path) -> None:
     page = tmp_path / "chapters" / "a" / "b.html"
     page.parent.mkdir(parents=True)
     page.write_text(
-        '<section id="t"><span id="a-b"></span><h1>2. A <em>title</em><a class="headerlink" href="#t">#</a></h1>'
+        "<h1>Printed head</h1>"
+        '<section id="t"><span id="a-b"></span><h1>'
+        '<span class="section-number">2. </span>A <em>title</em><a class="headerlink" href="#t">#</a></h1>'
         '<div class="proof theorem admonition" id="thm-a">\n<p class="admonition-title"><span class="caption-number">'
         "Theorem 5.1 </span> (Name)</p></div>"
-        '<figure class="x" id="fig-a">\n<img src="x.svg">\n<figcaption>\n<p>'
+        '<table id="T_1"><tr><td>1</td></tr></table><figure class="x" id="fig-a">\n<img src="x.svg">\n<figcaption>\n<p>'
         '<span class="caption-number">Fig. 3.2 </span>'
         '<div class="math notranslate" id="equation-eq-a">\n<span class="eqno">(4.2)<a class="headerlink"'
     )
     places = portable.read_places(tmp_path)
     assert {name: place.text for name, place in places.items()} == {
-        "chapters/a/b": "2. A title",
-        "t": "2. A title",
-        "a-b": "2. A title",
+        "chapters/a/b": "A title",
+        "t": "A title",
+        "a-b": "A title",
         "thm-a": "Theorem 5.1",
         "fig-a": "Fig. 3.2",
         "eq-a": "(4.2)",
