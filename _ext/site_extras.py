@@ -1,4 +1,4 @@
-"""What the finished site needs beside its pages: MathJax, downloadable notebooks and the version in the footer."""
+"""What the finished site needs beside its pages: MathJax, links to notebooks and the version in the footer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def executed(docname: str) -> Path:
 
 
 def _offer_notebook(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    # The theme links `_sources/<ipynb_source>` in its download menu.
+    # The theme links `_sources/<ipynb_source>` in its download menu; scripts/portable.py writes what is there.
     if executed(pagename).exists():
         context["ipynb_source"] = f"{pagename}.ipynb"
 
@@ -47,13 +47,7 @@ def _offer_notebook(app: Any, pagename: str, templatename: str, context: dict[st
 def _finish(app: Any, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    target = Path(app.outdir)
-    _copy_mathjax(target / "mathjax")
-    for docname in app.env.found_docs:
-        if executed(docname).exists():
-            copy = target / "_sources" / f"{docname}.ipynb"
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(executed(docname), copy)
+    _copy_mathjax(Path(app.outdir) / "mathjax")
 
 
 def _write_version(app: Any, config: Any) -> None:
