@@ -224,7 +224,9 @@ def _contents(estimator: Any, moments: GroupMoments, scale: Any, options: argpar
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     model = SavedModel.of(None, estimator, decisions, dict(plain(facts)))
-    # The estimator's own map subtracts the mean, in scaled units.
-    learned = {"fill": moments.mean, "mean": np.zeros(moments.n_features), "scale": scale}
+    # The estimator's own map subtracts the mean, in scaled units; no range is known that far values are drawn into.
+    p = moments.n_features
+    learned = {"fill": moments.mean, "mean": np.zeros(p), "scale": scale}
+    learned |= {"low": np.full(p, -np.inf), "high": np.full(p, np.inf)}
     model = replace(model, arrays={**model.arrays, **learned})
     return {"--components-out": csv_bytes(loadings), "--model": model.to_bytes()}

@@ -29,6 +29,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILES = ("smoke", "paper")
+KERNEL = "python3"
 CELL_TIMEOUT = 600  # seconds; the paper profile has no limit
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -66,9 +67,30 @@ def chapters_in_toc(root: Path = ROOT) -> list[Path]:
     return [root / f"{name}.md" for name in files(toc)]
 
 
+def read_text(source: Path) -> str:
+    """Return the source of a chapter, or say which byte is no UTF-8."""
+    try:
+        return source.read_text(encoding="utf8")
+    except UnicodeDecodeError as error:
+        raise ChapterError(f"{source}: byte {error.start} is no UTF-8; save the file with that encoding") from None
+
+
 def is_notebook(source: Path) -> bool:
     """Return whether a chapter has code to execute; the others are plain pages."""
-    return re.search(r"^```+\{code-cell\}", source.read_text(encoding="utf8"), re.MULTILINE) is not None
+    return re.search(r"^```+\{code-cell\}", read_text(source), re.MULTILINE) is not None
+
+
+def read_chapter(source: Path, name: str) -> Any:
+    """Return a chapter as a notebook; its header must be YAML and name the kernel that all chapters share."""
+    text = read_text(source)
+    header = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    try:
+        kernel = (yaml.safe_load(header[1]) or {}).get("kernelspec", {}).get("name") if header else None
+    except (yaml.YAMLError, AttributeError) as error:
+        raise ChapterError(f"{name}: its header is not YAML as in CONTRIBUTING's template: {error}") from None
+    if kernel != KERNEL:
+        raise ChapterError(f"{name}: its header names the kernel {kernel!r}; every chapter runs with {KERNEL!r}")
+    return jupytext.reads(text, fmt="md:myst")
 
 
 def executable_chapters(root: Path = ROOT) -> list[Path]:
@@ -124,13 +146,14 @@ def check_parameters(notebook: Any, parameters: dict[str, Any], name: str) -> di
 
 @cache
 def _hash_of_inputs(root: Path) -> str:
-    """Hash the package, the data and the installed versions, on which every chapter depends."""
+    """Hash the package, the data, the drawing and the installed versions, on which every chapter depends."""
     digest = hashlib.sha256()
     for folder in ("fairpca", "data"):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
+    digest.update(Path(__file__).with_name("book_figures.py").read_bytes())
     lock = root / "requirements.lock"
     digest.update(lock.read_bytes() if lock.exists() else b"")
     versions = sorted(f"{d.name}=={d.version}" for d in distributions() if d.name != "fairpca")
@@ -143,10 +166,10 @@ def _hash_of_inputs(root: Path) -> str:
 
 
 def stamp(source: Path, parameters: dict[str, Any], root: Path = ROOT) -> str:
-    """Return the hash of everything that the outputs of a chapter depend on; prose does not count."""
+    """Return the hash of everything that the outputs of a chapter depend on; prose and hidden code do not count."""
     cells = [
-        (cell.source, sorted(cell.metadata.get("tags", [])))
-        for cell in jupytext.read(source).cells
+        (cell.source, sorted(tag for tag in cell.metadata.get("tags", []) if not re.match("(hide|remove)-", tag)))
+        for cell in read_chapter(source, source.stem).cells
         if cell.cell_type == "code"
     ]
     content = json.dumps([cells, parameters, _hash_of_inputs(root)], sort_keys=True)
@@ -179,12 +202,14 @@ def default_mirror(root: Path = ROOT) -> None:
 def _kernel_environment(root: Path) -> Iterator[None]:
     """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""
     wanted = dict.fromkeys(THREAD_VARIABLES, "1")
-    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    # This folder comes last, so that nothing in it hides a package; it holds the book's own matplotlib backend.
+    paths = [str(root), os.environ.get("PYTHONPATH", ""), str(Path(__file__).resolve().parent)]
+    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     if os.environ.get("FAIRPCA_MIRROR"):  # the kernel works in another folder
         wanted["FAIRPCA_MIRROR"] = str(Path(os.environ["FAIRPCA_MIRROR"]).expanduser().resolve())
     if not os.access(Path.home(), os.W_OK):  # matplotlib would complain on every page
         wanted["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", str(root / "_executed" / "matplotlib"))
-    wanted["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    wanted["MPLBACKEND"] = "module://book_figures"
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
@@ -234,7 +259,7 @@ def execute(
         ``_executed/failed`` to look at, and no earlier execution of the chapter survives under its name.
     """
     source, name = source.resolve(), title(source, root)
-    notebook = jupytext.read(source)
+    notebook = read_chapter(source, name)
     values = check_parameters(notebook, parameters or {}, name)
     target = executed_path(source, folder, root)
     wanted, record = stamp(source, values, root), stored_record(target)

@@ -15,6 +15,8 @@ FOLDERS = ("fairpca", "scripts", "_ext", "data")
 CALLED_FROM_OUTSIDE = {
     "_n_features_out": "scikit-learn, for the names of the columns",
     "handle_starttag": "html.parser",
+    "_repr_html_": "IPython",
+    "pytest_collection_modifyitems": "pytest",
     "pytest_runtest_protocol": "pytest",
     "pytest_runtest_logreport": "pytest",
     "on_start": "numba",
