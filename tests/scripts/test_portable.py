@@ -15,6 +15,8 @@ import pytest
 from notebooks import ChapterError
 from portable import Place
 
+from fairpca.published import papers
+
 ADDRESS = "https://example.org/book"
 LEFT_OVER = re.compile(r"\{(?:prf|cite|glue|eq|numref|doc|ref)[:}]|^(?:```|:::)\{|^\([\w-]+\)=|\$\$ \(", re.MULTILINE)
 RUN = [
@@ -63,13 +65,13 @@ def test_translation() -> None:
     text = translator.markdown(
         "(a-b)=\n# T\n\n````{prf:theorem} Name\n:label: thm-a\n\nLet $\\norm{\\tr A}\\in\\RR$.\n\n"
         "```{note}\nInner.\n```\n````\n$$\nx\n$$ (eq-a)\n\n"
-        "By {prf:ref}`thm-a`, {eq}`eq-a`, {doc}`../x` and {cite:t}`samadi2018` the gap is {glue:text}`gap`."
+        "By {prf:ref}`thm-a`, {eq}`eq-a`, {doc}`../x` and {cite:t}`boyd2011` the gap is {glue:text}`gap`."
     )
     assert "**Theorem 5.1 (Name).** Let $\\left\\lVert \\operatorname{tr} A \\right\\rVert\\in\\mathbb{R}$." in text
     assert "**Note.** Inner." in text
     assert "x\n\\tag{4.2}\n$$" in text
     assert f"By [Theorem 5.1]({ADDRESS}/chapters/a/b.html#thm-a), [(4.2)]" in text
-    assert f"[Another page]({ADDRESS}/chapters/x.html) and Samadi et al. (2018) the gap is 0.3." in text
+    assert f"[Another page]({ADDRESS}/chapters/x.html) and Boyd et al. (2011) the gap is 0.3." in text
     assert portable.Translator("chapters/a/b", places, {}).markdown("{prf:ref}`thm-a`") == "Theorem 5.1"
     for unknown in ("{prf:ref}`thm-b`", "{glue:text}`other`", "{unheard}`of`", "```{unheard}\n```"):
         with pytest.raises(ChapterError, match=r"chapters/a/b: "):
@@ -105,7 +107,7 @@ def test_outputs_captions_and_references() -> None:
     source = nbformat.v4.new_code_cell(
         "from myst_nb import glue\nglue('gap', '0.3')\n", metadata={"tags": ["hide-input"]}
     )
-    source.metadata["mystnb"] = {"figure": {"name": "fig-a", "caption": "By {cite:t}`vu2022`."}}
+    source.metadata["mystnb"] = {"figure": {"name": "fig-a", "caption": "By {cite:t}`pearson1901`."}}
     table = {"text/html": '<a href="../x.html#y">row</a> <a href="https://example.org">out</a>'}
     glued = {"application/papermill.record/text/plain": "'0.3'"}
     source.outputs = [
@@ -120,8 +122,8 @@ def test_outputs_captions_and_references() -> None:
     assert "myst_nb" not in code.source and len(code.outputs) == 1
     expected = f'<a href="{ADDRESS}/chapters/x.html#y">row</a> <a href="https://example.org">out</a>'
     assert code.outputs[0]["data"]["text/html"] == expected
-    assert caption.source == "**Thing fig-a.** By Vu et al. (2022)."
-    assert bibliography.works()["vu2022"].address in references.source
+    assert caption.source == "**Thing fig-a.** By Pearson (1901)."
+    assert bibliography.works()["pearson1901"].address in references.source
     offline = portable.portable(notebook, "chapters/a/b", Everything())
     assert offline.cells[3].outputs[0]["data"]["text/html"].startswith("row <a")
 
