@@ -1,25 +1,81 @@
-"""Write the README's tables from what the papers declare: python scripts/readme.py."""
+"""Write what the READMEs repeat from declarations, papers' and data sets': python scripts/readme.py."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from fairpca.datasets._catalog import CATALOG, Entry
+from fairpca.datasets._registry import REGISTRY_FILE
 from fairpca.published.pages import exhibits_table, papers_table
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+README, DATA = ROOT / "README.md", ROOT / "data" / "README.md"
 
 
-def with_tables(text: str) -> str:
-    for name, table in (("papers", papers_table()), ("exhibits", exhibits_table())):
+def table(header: str, rows: list[list[object]]) -> str:
+    """Return a Markdown table; the columns' names are separated by bars."""
+    lines = [header, "---|" * (header.count("|") - 1)]
+    lines[1] = f"|{lines[1]}"
+    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
+
+
+def sets() -> str:
+    """Every data set in one line."""
+    rows: list[list[object]] = []
+    for name, entry in CATALOG.items():
+        sizes, words = (" / ".join(map(str, pair)) for pair in (entry.group_sizes, entry.group_names))
+        where = "bundled" if entry.bundled else "fetched"
+        rows.append([f"`{name}`", entry.n_samples, entry.n_features, sizes, words, entry.group, entry.label or "none",
+                     entry.paper, where])  # fmt: skip
+    return table("| name | N | d | n(0) / n(1) | groups 0 / 1 | group column | label | paper | where |", rows)
+
+
+def rank() -> str:
+    """The sets whose centred features depend on each other."""
+    dependent = [(name, entry) for name, entry in CATALOG.items() if entry.rank and entry.rank < entry.n_features]
+    listed = ", ".join(f"`{name}` (rank {entry.rank} of {entry.n_features})" for name, entry in dependent)
+    return f"The centred features are linearly dependent in {listed}."
+
+
+def concerns() -> str:
+    """Source, licence and concerns of every set."""
+
+    def part(name: str, entry: Entry) -> str:
+        lines = [f"**`{name}`** — {entry.title}, {entry.paper}.", f"Source: {entry.source.rstrip('.')}."]
+        return "\n".join([*lines, f"Licence: {entry.licence}.", *(f"* {concern}" for concern in entry.concerns)])
+
+    return "\n\n".join(part(name, entry) for name, entry in CATALOG.items())
+
+
+def raw() -> str:
+    """The bundled files."""
+    files = json.loads(REGISTRY_FILE.read_text(encoding="utf8"))["bundled"]
+    rows: list[list[object]] = [
+        [f"`{name}`", facts["rows"], facts["columns"], f"`{facts['sha256']}`"] for name, facts in sorted(files.items())
+    ]
+    return table("| file | rows | columns | SHA-256 of the text inside |", rows)
+
+
+def with_parts(text: str, parts: Mapping[str, str]) -> str:
+    """Put each part between its marks."""
+    for name, part in parts.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
-        text, found = re.subn(
-            pattern, lambda match, table=table: f"{match[1]}{table}\n{match[2]}", text, flags=re.DOTALL
-        )
+        text, found = re.subn(pattern, lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text, flags=re.DOTALL)
         if found != 1:
-            raise ValueError(f"README.md needs one part between <!-- {name} --> and <!-- end -->; it has {found}.")
+            raise ValueError(f"there must be one part between <!-- {name} --> and <!-- end -->; there are {found}.")
     return text
 
 
+def texts() -> dict[Path, str]:
+    """Return what each README ought to say."""
+    parts = {README: {"papers": papers_table(), "exhibits": exhibits_table()}}
+    parts[DATA] = {"sets": sets(), "rank": rank(), "concerns": concerns(), "raw": raw()}
+    return {path: with_parts(path.read_text(encoding="utf8"), parts[path]) for path in parts}
+
+
 if __name__ == "__main__":
-    README.write_text(with_tables(README.read_text(encoding="utf8")), encoding="utf8")
+    for path, text in texts().items():
+        path.write_text(text, encoding="utf8")

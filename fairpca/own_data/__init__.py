@@ -2,7 +2,7 @@
 
 from fairpca.own_data._bytes import read_text_file
 from fairpca.own_data._decisions import Decision, Rules
-from fairpca.own_data._far import DrawIn
+from fairpca.own_data._far import DrawIn, column_limits
 from fairpca.own_data.model_file import SavedModel, load_model
 from fairpca.own_data.preparation import Prepared, as_numbers, as_words, column_transformer, prepare
 from fairpca.own_data.reading import Table, as_table, read_table
@@ -18,6 +18,7 @@ __all__ = [
     "as_numbers",
     "as_table",
     "as_words",
+    "column_limits",
     "column_transformer",
     "csv_bytes",
     "load_model",

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["DrawIn", "limits"]
+__all__ = ["DrawIn", "column_limits", "limits"]
 
 UNITS = 20.0  # for normal values this is 33 standard deviations, for lognormal ones (σ = 1) one in 200 000
 
@@ -21,9 +21,16 @@ def limits(values: np.ndarray) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     if not len(known):
         return -np.inf, np.inf
-    low, middle, high = np.quantile(known, [0.05, 0.5, 0.95])
-    unit = max(high - middle, middle - low)
-    return (middle - UNITS * unit, middle + UNITS * unit) if unit > 0 else (-np.inf, np.inf)
+    low, high = column_limits(known)
+    return float(low), float(high)
+
+
+def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return :func:`limits` of each column of a table without missing values."""
+    low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], axis=0)
+    unit = np.maximum(high - middle, middle - low)
+    far = np.where(unit > 0, UNITS * unit, np.inf)
+    return middle - far, middle + far
 
 
 class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -48,8 +55,11 @@ class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the limits."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        found = np.array([limits(column) for column in X.T])
-        self.low_, self.high_ = found[:, 0], found[:, 1]
+        if np.isnan(X).any():
+            found = np.array([limits(column) for column in X.T])
+            self.low_, self.high_ = found[:, 0], found[:, 1]
+        else:
+            self.low_, self.high_ = column_limits(X)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._validation import Groups, check_number, check_rows_match, encode_groups
-from fairpca.report._cells import Cell, Part, measured_cell, parts_of
+from fairpca.report.cells import Cell, Part, measured_cell, parts_of
 from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
 from fairpca.report.measures import Settings, declared
 from fairpca.report.method import Method, Skipped
@@ -287,11 +287,12 @@ def _summary(cells: Sequence[Cell], groups: Groups, level: float) -> pd.DataFram
         intervals = {}
         of = [(squares[codes == g], numbers[codes == g]) for g in range(len(groups.labels))]
         for g, label in enumerate(groups.labels):
-            intervals[f"error:{label}"] = mean_interval(*of[g], level)
+            others = [v for other, (v, _) in enumerate(of) if other != g]
+            intervals[f"error:{label}"] = mean_interval(*of[g], level, others=others)
         intervals["error_gap"] = gap_interval([v for v, _ in of], [p for _, p in of], level)
         if len(groups.labels) == 2:
             scores = np.concatenate([cell.scores for cell in mine])
-            intervals["recovery"] = auc_interval(scores, codes == 1, numbers, level)
+            intervals["recovery"] = auc_interval(scores, codes == 1, numbers, level, dimensions=dimension)
         for metric in [*metrics, *(name for name in intervals if name not in metrics)]:
             found = [cell.measures[metric] for cell in mine if metric in cell.measures]
             unknown = Interval(float(np.mean(found)) if found else float("nan"), float("nan"), float("nan"), len(codes))

@@ -96,7 +96,8 @@ def test_parts_stand_in_the_order_of_the_design() -> None:
 def test_page_keeps_the_rules(source: Path) -> None:
     text = source.read_text(encoding="utf8")
     lines = text.splitlines()
-    assert len(lines) <= MAX_LINES, f"{len(lines)} lines; split the chapter or move code into the package"
+    if source.stem != "exercises":  # read one at a time; test_exercises.py limits each section
+        assert len(lines) <= MAX_LINES, f"{len(lines)} lines; split the chapter or move code into the package"
     assert nested_code_cells(text) == []
     assert len(re.findall(r"^# ", prose(source), re.MULTILINE)) == 1, "a page has one title"
     cited = set(re.findall(r"\[\^([^\]]+)\](?!:)", prose(source)))

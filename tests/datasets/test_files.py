@@ -472,17 +472,6 @@ def test_registry_pins_commits_and_checksums():
         check_member(file.mirror_path)
 
 
-def test_readme_names_every_data_set_and_file():
-    text = (ROOT / "data" / "README.md").read_text()
-    for name in names():
-        entry = CATALOG[name]
-        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
-        numbers = [str(entry.n_samples), str(entry.n_features), " / ".join(map(str, entry.group_sizes))]
-        assert [cell.strip() for cell in row.split("|")[2:5]] == numbers
-    for file in bundled_names():
-        assert file in text
-
-
 def test_descriptions_carry_the_concerns():
     for name in names():
         text = describe(name)

@@ -116,8 +116,9 @@ def test_titles_in_one_line(titles, line):
 
 
 def test_readme_has_the_tables_of_today():
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    assert readme.with_tables(text) == text, "run: python scripts/readme.py"
+    for path, expected in readme.texts().items():
+        assert path.read_text(encoding="utf8") == expected, "run: python scripts/readme.py"
+    text = readme.README.read_text(encoding="utf8")
     for paper in published.papers():
         assert paper.kind == "study" or f"| {paper.short}, *{paper.title}*, {paper.venue} | {paper.shares} |" in text
 
@@ -125,8 +126,8 @@ def test_readme_has_the_tables_of_today():
 def test_readme_shows_an_added_paper(tmp_path, monkeypatch):
     toy_paper.write(tmp_path)
     monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
-    text = readme.with_tables((ROOT / "README.md").read_text(encoding="utf8"))
+    text = readme.texts()[readme.README]
     assert "| Toy et al., *Coins*, Nowhere 2030 | the coins |" in text
     assert "| Toy et al., Table 1, Figure 1 | `chapters/toy2030/coins.md` |" in text
-    with pytest.raises(ValueError, match="one part between <!-- papers --> and <!-- end -->; it has 0"):
-        readme.with_tables(re.sub("<!-- papers -->", "", text))
+    with pytest.raises(ValueError, match="one part between <!-- papers --> and <!-- end -->; there are 0"):
+        readme.with_parts(re.sub("<!-- papers -->", "", text), {"papers": ""})

@@ -33,7 +33,7 @@ def found(rows):
 
 def test_errors_are_those_of_a_slow_loop(rows, found):
     from fairpca._validation import encode_groups
-    from fairpca.report._cells import parts_of
+    from fairpca.report.cells import parts_of
 
     X, sex, y = rows
     parts = parts_of(encode_groups(sex), y, 5, 0)
@@ -53,7 +53,7 @@ def test_errors_are_those_of_a_slow_loop(rows, found):
 
 def test_parts_hold_every_group_and_class(rows):
     from fairpca._validation import encode_groups
-    from fairpca.report._cells import parts_of
+    from fairpca.report.cells import parts_of
 
     _, sex, y = rows
     parts = parts_of(encode_groups(sex), y, 5, 0)

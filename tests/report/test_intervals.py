@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairpca.report import auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.intervals import _placements
+from fairpca.report.intervals import _dependence, _placements
 
 
 def parts(n, k=5):
@@ -94,3 +94,49 @@ def test_perfect_separation_is_no_certainty():
 def test_intervals_hold_their_estimate(values, level):
     found = mean_interval(np.array(values), parts(len(values), 2), level)
     assert found.low <= found.estimate * (1 + 1e-9) + 1e-9 and found.estimate <= found.high * (1 + 1e-9) + 1e-9
+
+
+def test_a_small_group_borrows_the_shape_of_others():
+    """Far values of one row in twenty, which many a sample of twenty rows does not contain; groups differ by scale."""
+    rng = np.random.default_rng(4)
+
+    def drawn(n):
+        return rng.chisquare(3, n) * np.where(rng.random(n) < 0.05, 20.0, 1.0)
+
+    truth, held = 3.0 * (0.95 + 0.05 * 20.0), {"alone": 0, "borrowed": 0, "difference": 0}
+    for _ in range(500):
+        small, large = drawn(20), 2.0 * drawn(80)
+        for name, others in (("alone", []), ("borrowed", [large])):
+            found = mean_interval(small, parts(20), others=others)
+            held[name] += found.low <= truth <= found.high
+        found = difference_interval(large, parts(80), small, parts(20))
+        held["difference"] += found.low <= truth <= found.high
+    assert held["alone"] < 0.8 * 500 and held["borrowed"] >= 0.9 * 500 and held["difference"] >= 0.92 * 500, held
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 8])
+def test_dependence_doubles_the_variance_where_there_is_nothing_to_find(dimensions):
+    """Means of five parts, each projected on the direction of the mean of the other four; no true difference."""
+    rng = np.random.default_rng(dimensions)
+    means = rng.normal(size=(20000, 5, dimensions))
+    others = means.sum(axis=1, keepdims=True) - means
+    along = np.sum(means * others, axis=2) / np.linalg.norm(others, axis=2)
+    assert along.mean(axis=1).var() * 5 == pytest.approx(_dependence(0.0, dimensions), rel=0.06)
+    assert _dependence(20.0, dimensions) == pytest.approx(1.0, abs=0.03)
+
+
+def test_coverage_of_a_recovery_that_is_none():
+    """Cross-fitted discriminants of two alike groups: the interval holds one half as often as it says."""
+    rng = np.random.default_rng(5)
+    positive, where = np.r_[np.ones(20, bool), np.zeros(80, bool)], np.r_[parts(20), parts(80)]
+    held = {True: 0, False: 0}
+    for _ in range(400):
+        X, scores = rng.normal(size=(100, 3)), np.empty(100)
+        for part in range(5):
+            keep = where != part
+            direction = X[keep & positive].mean(axis=0) - X[keep & ~positive].mean(axis=0)
+            scores[~keep] = X[~keep] @ direction
+        for fair in held:
+            found = auc_interval(scores, positive, where, dimensions=3 if fair else 10**-9)
+            held[fair] += found.low <= 0.5 <= found.high
+    assert held[False] < 0.92 * 400 <= held[True] <= 0.99 * 400, "without the widening it holds too seldom"

@@ -1,4 +1,4 @@
-"""A chapter that is damaged, or not as the others are, is refused by name; whatever happened before, the next run is whole."""
+"""A chapter that is damaged, or not as the others are, is refused by name; the next run is whole again."""
 
 from __future__ import annotations
 

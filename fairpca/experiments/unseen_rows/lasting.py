@@ -18,9 +18,9 @@ from fairpca.report.methods import known_methods
 
 __all__ = ["SIZES", "run_sample"]
 
-SIZES = (30, 100, 300)  # training rows of the smaller group; the larger has three times as many
-_SPLITS, _COMPONENTS, _NEW = 5, 2, 1500
-_SETTINGS = Settings(kernel_rows=600, permutations=0, folds=3, tree_rounds=0)
+SIZES = (30, 300)  # training rows of the smaller group; the larger has three times as many
+_SPLITS, _COMPONENTS, _NEW = 3, 2, 1000
+_SETTINGS = Settings(kernel_rows=300, permutations=0, folds=3, tree_rounds=0)
 _WANTED = ("error_gap", "loss_gap", "mmd2", "linear_auc")
 
 

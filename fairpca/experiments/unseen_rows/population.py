@@ -8,20 +8,19 @@ import numpy as np
 
 from fairpca._validation import Groups, encode_groups
 from fairpca.datasets import load
-from fairpca.own_data import DrawIn
+from fairpca.own_data import column_limits
 
 __all__ = ["TABLES", "population", "prepared", "sample"]
 
 # Two groups each; measurements, money, games, letters and wine: from nearly normal to very skewed columns.
 TABLES = ("default_credit", "letter", "magic", "skillcraft", "wine_quality")
-_LARGEST = 2000
 
 
 @lru_cache(maxsize=5)
-def population(dataset: str) -> tuple[np.ndarray, Groups]:
-    """Rows and groups of a table, of a large one 2000 rows drawn once."""
+def population(dataset: str, largest: int = 2000) -> tuple[np.ndarray, Groups]:
+    """Rows and groups of a table, of a large one as many rows as said, drawn once."""
     found = load(dataset)
-    rows = np.random.default_rng(len(found.X)).permutation(len(found.X))[:_LARGEST]
+    rows = np.random.default_rng(len(found.X)).permutation(len(found.X))[:largest]
     X = np.asarray(found.X, dtype=np.float64)[rows]
     varies = np.ptp(X, axis=0) > 0
     return X[:, varies], encode_groups(np.asarray(found.sensitive_features)[rows])
@@ -35,8 +34,8 @@ def sample(groups: Groups, sizes: tuple[int, int], rng: np.random.Generator) -> 
 
 def prepared(train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
     """Return training rows and others as the commands prepare them: far values drawn in, standardised, by `train`."""
-    drawing = DrawIn().fit(train)
-    known = drawing.transform(train)
+    limits = column_limits(train)
+    known = np.clip(train, *limits)
     mean, scale = known.mean(axis=0), known.std(axis=0)
     scale = np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)
-    return [(rows - mean) / scale for rows in (known, *map(drawing.transform, others))]
+    return [(rows - mean) / scale for rows in (known, *(np.clip(rows, *limits) for rows in others))]

@@ -14,7 +14,7 @@ from fairpca._validation import Groups
 from fairpca.report.measures import Settings, Yardstick, evaluate
 from fairpca.report.method import Method, Rows, fit_method
 
-__all__ = ["Cell", "Part", "measured_cell", "parts_of"]
+__all__ = ["Cell", "Part", "group_scores", "measured_cell", "parts_of", "squared_errors"]
 
 
 def parts_of(groups: Groups, y: np.ndarray | None, n_parts: int, seed: int) -> np.ndarray:
@@ -122,24 +122,24 @@ def measured_cell(part: Part, method: Method, n_components: int) -> Cell:
         n_components,
         part.number,
         measures,
-        100.0 * _squared_errors(Z_train, train.X, Z_test, test.X) / yard.total,
+        100.0 * squared_errors(Z_train, train.X, Z_test, test.X) / yard.total,
         test.groups.codes,
         np.full(len(test), part.number),
-        _scores(Z_train, train.groups.codes, Z_test),
+        group_scores(Z_train, train.groups.codes, Z_test),
         getattr(fitted.model, "result_", None),
         fitted.seconds,
         " ".join(fitted.notes),
     )
 
 
-def _squared_errors(Z_train: np.ndarray, train: np.ndarray, Z_test: np.ndarray, test: np.ndarray) -> np.ndarray:
+def squared_errors(Z_train: np.ndarray, train: np.ndarray, Z_test: np.ndarray, test: np.ndarray) -> np.ndarray:
     """Squared error of each row, decoded by least squares on the training rows; its group means are the errors."""
     z, x = Z_train.mean(axis=0), train.mean(axis=0)
     B = np.linalg.lstsq(Z_train - z, train - x, rcond=1e-10)[0]
     return np.asarray(np.sum((test - x - (Z_test - z) @ B) ** 2, axis=1))
 
 
-def _scores(Z_train: np.ndarray, codes: np.ndarray, Z_test: np.ndarray) -> np.ndarray:
+def group_scores(Z_train: np.ndarray, codes: np.ndarray, Z_test: np.ndarray) -> np.ndarray:
     """Scores of the linear discriminant of the second group against the first, learned from the training rows."""
     centre, spread = Z_train.mean(axis=0), Z_train.std(axis=0)
     spread = np.where(spread > 1e-10 * max(float(spread.max(initial=0.0)), 1e-300), spread, np.inf)
