@@ -36,6 +36,7 @@ STYLE = """
 .contents li { list-style: none; display: flex; gap: .4rem; } .contents ol { padding: 0; }
 .contents .dots { flex: 1; border-bottom: 1px dotted #666; margin-bottom: .3em; }
 .contents .part { font-weight: 600; margin-top: .6rem; } .contents .page { min-width: 2.5em; text-align: right; }
+.contents a { color: inherit; text-decoration: none; }
 .contents, .bd-article { break-before: page; } .bd-article { display: block; }
 body { padding: 0 !important; }
 """

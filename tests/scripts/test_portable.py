@@ -15,8 +15,6 @@ import pytest
 from notebooks import ChapterError
 from portable import Place
 
-from fairpca.published import papers
-
 ADDRESS = "https://example.org/book"
 LEFT_OVER = re.compile(r"\{(?:prf|cite|glue|eq|numref|doc|ref)[:}]|^(?:```|:::)\{|^\([\w-]+\)=|\$\$ \(", re.MULTILINE)
 RUN = [
