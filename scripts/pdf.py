@@ -51,7 +51,8 @@ def article(page: str, text: str, included: set[str], prefix: str) -> str:
     found = re.search(r'<article class="bd-article">(.*)</article>', text, re.DOTALL)
     if found is None:
         raise ValueError(f"{page} has no article")
-    body = re.sub(r"<script\b.*?</script>", "", found[1], flags=re.DOTALL)
+    # Paper is wide enough for the wide picture of a figure.
+    body = re.sub(r"<script\b.*?</script>|</?picture>|<source\b[^>]*>", "", found[1], flags=re.DOTALL)
     own = slug(page)
 
     def reference(match: re.Match[str]) -> str:

@@ -121,6 +121,6 @@ def test_every_dependency_has_its_line() -> None:
 def test_what_was_renamed_since_the_last_version_warns() -> None:
     from fairpca import SolverResult
 
-    result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0)
+    result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0, certificate="proof")
     with pytest.warns(DeprecationWarning, match="is called bound now"):
         assert result.lower_bound == 1.0
