@@ -16,14 +16,20 @@ READY = $(VENV)/.ready
 endif
 PYTHON = $(BIN)python
 
-export PYTHONUNBUFFERED = 1
+# The address of the published book, for a sitemap and for links from elsewhere; empty if it has none.
+BOOK_URL ?=
 
-.PHONY: help setup notebooks book site check-site test test-lowest lint lock dist clean
+export PYTHONUNBUFFERED = 1
+export BOOK_URL
+
+.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
 	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
+	@echo "make pdf        the built book as one PDF, printed by Chromium"
+	@echo "make report     the replication report from the stored results, as HTML and PDF, in _build/report"
 	@echo "make notebooks  execute the chapters that have changed"
 	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
 	@echo "make lint       ruff and mypy"
@@ -53,8 +59,18 @@ site:
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
 	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --all -W --keep-going \
 	  > _build/book.log 2>&1 || { cat _build/book.log; exit 1; }
+	$(PYTHON) scripts/portable.py _build/html --profile $(PROFILE)
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
+
+pdf: setup
+	$(PYTHON) scripts/pdf.py _build/html _build/fair-pca.pdf
+
+report: setup
+	$(PYTHON) scripts/report.py _build/report
+
+neurolibre: setup
+	$(PYTHON) scripts/neurolibre.py _build/neurolibre
 
 check-site: setup
 	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)

@@ -1,4 +1,4 @@
-"""What the finished site needs beside its pages: MathJax, downloadable notebooks and the version in the footer."""
+"""What the finished site needs beside its pages: MathJax, links to notebooks and the version in the footer."""
 
 from __future__ import annotations
 
@@ -33,26 +33,21 @@ def _copy_mathjax(target: Path) -> None:
             shutil.copyfile(source / part, target / part)
 
 
-def _executed(docname: str) -> Path:
+def executed(docname: str) -> Path:
+    """Return where the execution of a chapter lies."""
     return ROOT / "_executed" / os.environ.get("BOOK_PROFILE", "smoke") / f"{docname}.ipynb"
 
 
 def _offer_notebook(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    # The theme links `_sources/<ipynb_source>` in its download menu.
-    if _executed(pagename).exists():
+    # The theme links `_sources/<ipynb_source>` in its download menu; scripts/portable.py writes what is there.
+    if executed(pagename).exists():
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 
 def _finish(app: Any, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    target = Path(app.outdir)
-    _copy_mathjax(target / "mathjax")
-    for docname in app.env.found_docs:
-        if _executed(docname).exists():
-            copy = target / "_sources" / f"{docname}.ipynb"
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(_executed(docname), copy)
+    _copy_mathjax(Path(app.outdir) / "mathjax")
 
 
 def _write_version(app: Any, config: Any) -> None:

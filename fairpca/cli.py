@@ -130,7 +130,7 @@ def help_texts() -> dict[str, str]:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "88"  # the width of the text, whatever the terminal
     try:
-        found = {}
+        found: dict[str, str] = {}
         for name in _commands(_parser("")):
             parser = _commands(_parser(name))[name]
             deeper = {f"{name} {inner}": sub for inner, sub in _commands(parser).items()}

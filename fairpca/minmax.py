@@ -40,15 +40,20 @@ class MinMaxOptions(Options):
         For "sdp" and "mw" (variant "printed"): reduce the rank by the linear programme (5)-(9), or not at all.
     eta : float or None
         For "mw": step size; by default four over the first iterate's largest loss and the root of ``max_iter``.
+    time_limit : float or None
+        For "mw": seconds after which no further iteration begins; the model is that of the iterations made.
     """
 
     rounding: Rounding = "lp"
     eta: float | None = None
+    time_limit: float | None = None
 
     def check(self) -> None:
         """Raise for numbers out of range."""
         if self.eta is not None:
             check_number("eta", self.eta, low=0, low_open=True)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, low=0, low_open=True)
 
 
 class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
@@ -84,9 +89,10 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     tol : float, default=1e-9
         Relative duality gap for status "optimal" (for "sdp" at least 1e-6).
     max_iter : int, default=100
-        Decompositions ("dual"), interior-point iterations ("sdp"), or T, all of which are made ("mw").
+        Decompositions ("dual"), interior-point iterations ("sdp"), or T, all of which are made ("mw", a million at
+        most).
     options : MinMaxOptions or mapping, optional
-        Rare switches by name: ``rounding``, ``eta``.
+        Rare switches by name: ``rounding``, ``eta``, ``time_limit``.
 
     Attributes
     ----------
@@ -205,6 +211,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             rounding=self._options.rounding,
             tol=self.tol,
             recentred=recentred,
+            time_limit=self._options.time_limit,
         )
 
     def _store(

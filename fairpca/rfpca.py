@@ -42,17 +42,22 @@ class RFPCAOptions(Options):
         Iterate by which "subgradient" represents a start.
     tol : float
         Relative gap at which "exact" stops and calls the result optimal, and accuracy of "mm".
+    time_limit : float or None
+        Seconds after which "subgradient" begins no further start and "mm" no further descent.
     """
 
     n_starts: int = 21
     retraction: Retraction = "qr"
     keep: Keep = "last"
     tol: float = 1e-9
+    time_limit: float | None = None
 
     def check(self) -> None:
         """Raise for numbers out of range."""
         check_number("n_starts", self.n_starts, low=1, integer=True)
         check_number("tol", self.tol, low=0)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, low=0, low_open=True)
 
 
 class RFPCA(FrontierMixin, BaseFairPCA):
@@ -95,7 +100,7 @@ class RFPCA(FrontierMixin, BaseFairPCA):
         Random starts of "subgradient". A ``RandomState`` passed from fit to fit is consumed as the published code
         consumes numpy's global stream.
     options : RFPCAOptions or mapping, optional
-        Rare switches by name: ``n_starts``, ``retraction``, ``keep``, ``tol``.
+        Rare switches by name: ``n_starts``, ``retraction``, ``keep``, ``tol``, ``time_limit``.
 
     Attributes
     ----------
@@ -198,7 +203,13 @@ class RFPCA(FrontierMixin, BaseFairPCA):
         if self.solver == "exact":
             return solve_rfpca(*problem, variant=self.variant, tol=options.tol, max_iter=self.max_iter)
         if self.solver == "mm":
-            return solve_rfpca_groups(*problem, variant=self.variant, tol=options.tol, max_iter=self.max_iter)
+            return solve_rfpca_groups(
+                *problem,
+                variant=self.variant,
+                tol=options.tol,
+                max_iter=self.max_iter,
+                time_limit=options.time_limit,
+            )
         return solve_rfpca_subgradient(
             *problem,
             variant=self.variant,
@@ -207,6 +218,7 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             retraction=options.retraction,
             keep=options.keep,
             random_state=random_state,
+            time_limit=options.time_limit,
         )
 
     def _check_groups(self, n_groups: int) -> None:

@@ -88,15 +88,6 @@ def test_every_extra_that_others_refer_to_exists() -> None:
                 assert requirement.extras <= extras
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(ROOT)], check=True)
-    (built,) = folder.glob("fairpca-*.whl")
-    return built
-
-
 def test_wheel_carries_package_and_data(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         carried = set(archive.namelist())

@@ -17,11 +17,11 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca.bench._spectra import hostile_moments
-from fairpca.solvers.minmax import rank_bound, solve_minmax
+from fairpca.solvers.minmax import Objective, rank_bound, solve_minmax
 
 __all__ = ["hostile", "mirror_prox", "rivals", "run", "sources"]
 
-OBJECTIVES = ("loss", "error", "variance", "nash")
+OBJECTIVES: tuple[Objective, ...] = ("loss", "error", "variance", "nash")
 _TOL = 1e-8
 
 

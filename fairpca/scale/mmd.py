@@ -216,7 +216,7 @@ def ordered(labels: Sequence[Any], codes: np.ndarray) -> Groups:
     return Groups(tuple(names), np.array([where[label] for label in labels], dtype=np.int64)[codes])
 
 
-def numbered_rows(source: Any, columns: Columns) -> Iterator[tuple[int, np.ndarray, Groups, Sequence[str]]]:
+def numbered_rows(source: Any, columns: Columns) -> Iterator[tuple[int, np.ndarray, Groups, tuple[str, ...]]]:
     """Yield (number of the first row, rows, groups, features) of each batch; what is no number is an error."""
     first = 0
     for where, frame, settled in stream(source, columns):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.optimize import brentq
 from fairpca._validation import check_number
 from fairpca.solvers.frontier.score import dominated, missed_share
 from fairpca.solvers.rfpca import Boundary, SupportPoint, make_boundary
-from fairpca.solvers.spectral import mix_to_zero
+from fairpca.solvers.spectral import in_units, mix_to_zero, safe_unit
 
 __all__ = ["Frontier", "solve_frontier"]
 
@@ -56,6 +57,7 @@ class Frontier:
     groups: tuple[Any, ...] = (0, 1)
     _points: Sequence[SupportPoint] = field(default=(), repr=False)
     _boundary: Boundary | None = field(default=None, repr=False)
+    _unit: float = field(default=1.0, repr=False)  # what the moments of the boundary were multiplied by
 
     def __len__(self) -> int:
         return len(self.t)
@@ -70,7 +72,7 @@ class Frontier:
         assert self._boundary is not None
         support = self._boundary.at(float(t))
         point = support.left if t == 1 else support.right
-        return point.V, np.array([point.s0, point.s1])
+        return point.V, np.array([point.s0, point.s1]) / self._unit
 
     def with_error(self, error: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return the subspace of the frontier where a group's error is `error`, and both errors.
@@ -87,7 +89,7 @@ class Frontier:
         low, high = sorted(self.errors[[0, -1], group])
         assert self._boundary is not None
         boundary = self._boundary
-        rounding = 16 * _UNIT * sum(boundary.traces)
+        rounding = 16 * _UNIT * sum(boundary.traces) / self._unit
         margin = 1e-9 * self.scale + rounding
         if not low - margin <= error <= high + margin:
             raise ValueError(
@@ -96,26 +98,28 @@ class Frontier:
             )
         i = int(np.clip(np.searchsorted(values, wanted), 1, len(self) - 1))
         ends = [self._points[i - 1], self._points[i]]
+        error *= self._unit
+        near = (1e-12 * self.scale + rounding) * self._unit
 
         def miss(point: SupportPoint) -> float:
             return (point.s0, point.s1)[group] - error
 
-        near = 1e-12 * self.scale + rounding
         if min(abs(miss(point)) for point in ends) > near and ends[0].t < ends[1].t:
             # Narrow the bracket; where the error jumps, a tie is left.
             brentq(lambda t: miss(_narrow(boundary, ends, t, miss)), ends[0].t, ends[1].t, xtol=1e-15, rtol=4 * _UNIT)
         closest = min(ends, key=lambda point: abs(miss(point)))
         if abs(miss(closest)) <= near:
-            return closest.V, np.array([closest.s0, closest.s1])
+            return closest.V, np.array([closest.s0, closest.s1]) / self._unit
         V = mix_to_zero(ends[0].V, ends[1].V, lambda V: _error(boundary, V, group) - error, zero=near)
-        return V, np.array([_error(boundary, V, 0), _error(boundary, V, 1)])
+        return V, np.array([_error(boundary, V, 0), _error(boundary, V, 1)]) / self._unit
 
     def missed(self, errors: Any) -> float:
         """Return the share of the frontier's dominated area that these pairs of errors do not dominate.
 
         0 is the whole frontier; its two ends alone, or pairs that are all dominated by far, are near 1.
         """
-        return missed_share(self.errors, np.asarray(errors, dtype=np.float64))
+        given = np.asarray(errors, dtype=np.float64)
+        return missed_share(in_units(self.errors, self._unit), in_units(given, self._unit))
 
     def dominated(self, errors: Any) -> np.ndarray:
         """Return, for each pair of errors, how far it lies inside: 0 on the frontier, in units of `scale`."""
@@ -188,12 +192,15 @@ def solve_frontier(
     check_number("n_components", n_components, low=1, high=p - 1, integer=True)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_points", max_points, low=2, integer=True)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
+    moments = in_units(moments, unit)
     boundary = make_boundary(moments, int(n_components))
     first, last = boundary.at(0.0).right, boundary.at(1.0).left
     scale = max(first.s0 - last.s0, last.s1 - first.s1, 0.0)
     points = [first, last]
     allowed = max(tol * scale, 16 * _UNIT * sum(boundary.traces))
     heap: list[tuple[float, int, SupportPoint, SupportPoint]] = []
+    order = count()
     done = 0.0
 
     def push(a: SupportPoint, b: SupportPoint) -> None:
@@ -202,7 +209,7 @@ def solve_frontier(
         if height <= allowed or b.t - a.t <= _NARROW:
             done = max(done, min(height, _extent(a, b)))
         else:
-            heapq.heappush(heap, (-height, len(points), a, b))
+            heapq.heappush(heap, (-height, next(order), a, b))  # points themselves cannot be compared
 
     push(first, last)
     while heap and len(points) < max_points:
@@ -225,7 +232,9 @@ def solve_frontier(
     errors = np.array([(point.s0, point.s1) for point in points])
     least = np.array([last.s0, first.s1])
     weights = np.array([point.t for point in points])
-    return Frontier(weights, errors, errors - least, float(distance), float(scale), groups, tuple(points), boundary)
+    losses = (errors - least) / unit
+    distance, scale = float(distance) / unit, float(scale) / unit
+    return Frontier(weights, errors / unit, losses, distance, scale, groups, tuple(points), boundary, unit)
 
 
 def _extent(a: SupportPoint, b: SupportPoint) -> float:

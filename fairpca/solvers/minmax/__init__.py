@@ -1,5 +1,6 @@
 """Min-max fair PCA: Samadi et al. (2018) and other criteria exactly by the dual, and the paper's two algorithms."""
 
+from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._polish import rank_bound
 from fairpca.solvers.minmax._problem import Objective, criterion_value
 from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
@@ -15,6 +16,7 @@ __all__ = [
     "Variant",
     "criterion_value",
     "rank_bound",
+    "solve_fantope_minmax",
     "solve_minmax",
     "solve_minmax_nested",
     "solve_minmax_path",

@@ -21,6 +21,7 @@ from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, p
 __all__ = ["solve_fantope_minmax"]
 
 
+_AGAIN = 2  # rounds in which less than the tolerance is looked for once that is reached
 _FIRST_POLISH, _LAST = 1e-5, 1e-13  # of the barrier's weight; below the last it is rounding of the eigenvalues
 
 
@@ -87,7 +88,7 @@ def solve_fantope_minmax(
     mu = 1.0 if start is None else 1e-2
     unit = 0.0
     best: FacePoint | None = None
-    n_iter = 0
+    n_iter = again = 0
     while True:
         # The unit of z follows the groups that decide, however much smaller than the largest they are.
         unit, before = float(weights @ halves), unit
@@ -107,15 +108,18 @@ def solve_fantope_minmax(
             y = y / (problem.c @ y)
         weights = problem.c * y
         weights = weights / weights.sum()
-        wanted = max(tol * d, 1e-15 * float(weights @ sizes) / unit)  # the second is rounding of what was given
+        rounding = 1e-15 * float(weights @ sizes) / unit  # of what was given
+        wanted, fine = max(tol * d, rounding), max(0.1 * tol * d, rounding)
         if mu <= _FIRST_POLISH or n_iter >= max_iter:
-            for point in _candidates(problem, y, x, wanted):
+            for point in _candidates(problem, y, x, fine):
                 if best is None or point.gap * unit < best.gap:
                     best = _in_units(point, problem, unit, centre)
-                if best.gap <= wanted * unit:
+                if best.gap <= fine * unit:
                     break
-        if best is not None and (best.gap <= wanted * unit or mu <= _LAST or n_iter >= max_iter):
-            return best, n_iter
+        if best is not None:
+            again += best.gap <= wanted * unit
+            if best.gap <= fine * unit or again > _AGAIN or mu <= _LAST or n_iter >= max_iter:
+                return best, n_iter
         mu *= 0.1
 
 

@@ -225,5 +225,5 @@ def maximise_on_line(
 
 def _finish(line: _Line, x: _Point, V: np.ndarray, S0: np.ndarray, S1: np.ndarray) -> LineOptimum:
     s1 = float(np.einsum("ij,ij->", V, S1 @ V))
-    s0 = s1 + float(np.einsum("ij,ij->", V, line.delta @ V))
+    s0 = float(np.einsum("ij,ij->", V, S0 @ V))  # by itself: the other group's unit may be far larger
     return LineOptimum(x.t, x.phi, V, np.array([s0, s1]), x.stop, x.values, x.vectors, len(line.visited), line.visited)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairpca.solvers.minmax._central import CentralPath, readings
-from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, packed, reduce_rank, response
+from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, block_axes, face_point, packed, reduce_rank, response
 
 __all__ = ["solve_fantope_nash"]
 
@@ -154,6 +154,9 @@ def _newton(T: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None]
     inside = (UF.T @ T @ UF)[:, i, j] * root2 if r else np.zeros((m, 0))
     unit = np.where(i == j, 1.0, 0.0)
     size = len(i)
+    axes = block_axes(inside, unit)
+    if axes is not None:
+        inside, unit, size = inside @ axes, unit @ axes, axes.shape[1]
     n = m + size + (1 if r else 0)  # logarithms, block, tied eigenvalue
     A, b = np.zeros((n, n)), np.zeros(n)
     # The spectrum of the point belongs to the mean of T, so the response to a sum of them is divided by m.
@@ -167,7 +170,8 @@ def _newton(T: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None]
     change = np.linalg.lstsq(A, b, rcond=1e-13)[0]
     if r == 0:
         return change, None
+    moved = change[m : m + size] if axes is None else axes @ change[m : m + size]
     X = np.zeros((r, r))
-    X[i, j] = change[m : m + size] / root2
+    X[i, j] = moved / root2
     X = X + X.T - np.diag(np.diagonal(X))
     return change[:m], UF @ (np.diag(F) + X) @ UF.T

@@ -17,7 +17,17 @@ import numpy as np
 
 from fairpca.linalg import symmetrise
 
-__all__ = ["FacePoint", "FaceProblem", "face_point", "packed", "polish", "rank_bound", "reduce_rank", "response"]
+__all__ = [
+    "FacePoint",
+    "FaceProblem",
+    "block_axes",
+    "face_point",
+    "packed",
+    "polish",
+    "rank_bound",
+    "reduce_rank",
+    "response",
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,17 @@ def packed(r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns and factors that make the upper triangle of a symmetric r x r matrix an isometric vector."""
     i, j = np.triu_indices(r)
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
+
+
+def block_axes(inside: np.ndarray, unit: np.ndarray) -> np.ndarray | None:
+    """Orthonormal axes of the directions of a block that any equation sees; None where these are all of them.
+
+    A tied block of r dimensions has r (r + 1) / 2 entries, but there are only as many equations for them as groups and
+    a trace. Nearly isotropic matrices tie by the hundred, and the shortest solution lies in this space.
+    """
+    if inside.shape[1] <= len(inside) + 1:
+        return None
+    return np.linalg.qr(np.column_stack((inside.T, unit)))[0]
 
 
 def polish(problem: FaceProblem, point: FacePoint, *, tol: float, max_iter: int = 8) -> FacePoint:
@@ -199,6 +220,9 @@ def _newton_step(problem: FaceProblem, x: FacePoint) -> tuple[np.ndarray, np.nda
     size = len(i)
     inside = (UF.T @ T @ UF)[:, i, j] * root2 if r else np.zeros((m, 0))
     unit = np.where(i == j, 1.0, 0.0)
+    axes = block_axes(inside, unit)
+    if axes is not None:
+        inside, unit, size = inside @ axes, unit @ axes, axes.shape[1]
     n = m + size + 2  # weights, block, tied eigenvalue, common loss
     A, b = np.zeros((n, n)), np.zeros(n)
     A[:m, :m], A[:m, m : m + size], A[:m, -1] = -curvature, -inside, -c
@@ -222,8 +246,9 @@ def _newton_step(problem: FaceProblem, x: FacePoint) -> tuple[np.ndarray, np.nda
     weights /= problem.c @ weights
     if r == 0:
         return weights, None
+    moved = change[m : m + size] if axes is None else axes @ change[m : m + size]
     X = np.zeros((r, r))
-    X[i, j] = change[m : m + size] / root2
+    X[i, j] = moved / root2
     X = X + X.T - np.diag(np.diagonal(X))
     return weights, UF @ (np.diag(F) + X) @ UF.T
 
@@ -251,8 +276,13 @@ def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
         UF, F = UF[:, ~(to_one | to_zero)], F[~(to_one | to_zero)]
         if len(F) < 2:
             break
-        i, j, root2 = packed(len(F))
-        inside = (UF.T @ S @ UF)[:, i, j] * root2
+        # As few eigenvectors as surely have such a direction; the others wait for their turn.
+        few = len(F)
+        while few * (few - 1) // 2 > int(tight.sum()) + 1:
+            few -= 1
+        i, j, root2 = packed(few)
+        U = UF[:, :few]
+        inside = (U.T @ S @ U)[:, i, j] * root2
         # Unknowns: X and the common gain. Rows of groups in whose unit that gain is large are divided by it.
         rows = np.concatenate((np.append(np.where(i == j, 1.0, 0.0), 0.0)[None], np.column_stack((inside, -c))[tight]))
         rows[1:] /= np.maximum(c[tight], 1.0)[:, None]
@@ -260,17 +290,17 @@ def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
             break
         v = np.linalg.svd(rows)[2][-1]
         v = v if v[-1] >= 0 else -v
-        X = np.zeros((len(F), len(F)))
+        X = np.zeros((few, few))
         X[i, j] = v[:-1] / root2
         X = X + X.T - np.diag(np.diagonal(X))
-        step = _longest_step(F, X)
+        step = _longest_step(F[:few], X)
         gains = inside @ v[:-1] / c
         for g in np.flatnonzero(~tight):
             closing = v[-1] - gains[g]
             if closing > 0 and (losses.max() - losses[g]) / closing < step:
                 step = (losses.max() - losses[g]) / closing
-        F, R = np.linalg.eigh(np.diag(F) + step * X)
-        UF = UF @ R
+        changed, R = np.linalg.eigh(np.diag(F[:few]) + step * X)
+        F, UF = np.append(changed, F[few:]), np.concatenate((U @ R, UF[:, few:]), axis=1)
         losses = losses - step * gains
         tight = tight | (c * (losses.max() - losses) <= near)
     if len(F) == 1:  # a single fractional eigenvalue can only be rounding: the trace is an integer

@@ -20,6 +20,7 @@ from fairpca.solvers.minmax._problem import (
 from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax", "solve_minmax_path"]
 
@@ -84,6 +85,21 @@ def solve_minmax(
     moments, d = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2)) if pencil is None else 1.0
+    result = _solve(in_units(moments, unit), d, objective, tol, max_iter, pencil, started)
+    return result_in_units(result, unit, logarithmic=objective == "nash")
+
+
+def _solve(
+    moments: np.ndarray,
+    d: int,
+    objective: Objective,
+    tol: float,
+    max_iter: int,
+    pencil: Pencil | None,
+    started: float,
+) -> SolverResult:
+    """Solve for moments of any sane size."""
     if d == moments.shape[1]:
         return trivial_result(moments, objective, perf_counter() - started)
     varying = only_varying(objective, moments)
@@ -92,7 +108,7 @@ def solve_minmax(
     if varying is not None:
 
         def solve(some: np.ndarray) -> SolverResult:
-            return solve_minmax(some, d, objective=objective, tol=tol, max_iter=max_iter)
+            return _solve(some, d, objective, tol, max_iter, None, started)
 
         return solve_for_varying(moments, d, varying, solve)
     pencil = Pencil(moments) if pencil is None else pencil
@@ -122,6 +138,8 @@ def solve_minmax_path(
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     inner = min(d_max, moments.shape[1] - 1)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
+    moments = in_units(moments, unit)
     pencil = Pencil(moments)
     if only_varying(objective, moments) is not None:
         results = [
@@ -141,7 +159,7 @@ def solve_minmax_path(
             started = perf_counter()
     if d_max > inner:
         results.append(trivial_result(moments, objective))
-    return results
+    return [result_in_units(result, unit, logarithmic=objective == "nash") for result in results]
 
 
 class TwoGroups:

@@ -21,6 +21,7 @@ from fairpca.solvers.minmax._problem import (
     references,
 )
 from fairpca.solvers.result import SolverResult
+from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_nested"]
 
@@ -62,6 +63,8 @@ def solve_minmax_nested(
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
+    moments = in_units(moments, unit)
     m, p = moments.shape[:2]
     traces = np.trace(moments, axis1=1, axis2=2)
     own = np.cumsum(np.linalg.eigvalsh(moments)[:, ::-1], axis=1)[:, :d]
@@ -100,7 +103,7 @@ def solve_minmax_nested(
         "best_sums": own[:, d - 1],
         "extra_dimensions": 0,
     }
-    return SolverResult(
+    result = SolverResult(
         V,
         status,  # type: ignore[arg-type]
         certificate="proof",
@@ -114,6 +117,7 @@ def solve_minmax_nested(
         extra=extra,
         **found_here,
     )
+    return result_in_units(result, unit)
 
 
 def _direction(A: np.ndarray, criterion: GeometricMean | WorstGroup) -> tuple[np.ndarray, Small, float, int]:

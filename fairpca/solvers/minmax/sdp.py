@@ -21,6 +21,7 @@ from fairpca.solvers.minmax._problem import (
     trivial_result,
 )
 from fairpca.solvers.result import SolverResult
+from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_sdp"]
 
@@ -82,6 +83,8 @@ def solve_minmax_sdp(
     p = moments.shape[1]
     if d == p:
         return trivial_result(moments, objective, perf_counter() - started)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
+    moments = in_units(moments, unit)
     best = np.array([top_eigenpairs(C, d)[0].sum() for C in moments])
     traces = np.trace(moments, axis1=1, axis2=2)
     compared = references(objective, traces, best)
@@ -117,7 +120,7 @@ def solve_minmax_sdp(
         "relaxation": relaxation,
         "vertex": vertex,
     }
-    return SolverResult(
+    result = SolverResult(
         affine_map(U, lam),
         certified_status(value, bound, max(tol, _ACCURACY), 1e-9 * scale),
         certificate="proof",
@@ -127,6 +130,7 @@ def solve_minmax_sdp(
         extra=extra,
         **oriented(objective, value, bound),
     )
+    return result_in_units(result, unit)
 
 
 def _relaxation(

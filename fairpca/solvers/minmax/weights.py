@@ -23,10 +23,12 @@ from fairpca.solvers.minmax._problem import (
 from fairpca.solvers.minmax.sdp import Rounding
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.pencil import Pencil
+from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_weights"]
 
 Variant = Literal["printed", "samadi2018_code", "vu2022_code"]
+_MOST = 10**6  # whose weights and losses are kept
 
 
 class _Recentring(NamedTuple):
@@ -55,6 +57,7 @@ def solve_minmax_weights(
     rounding: Rounding = "lp",
     tol: float = 1e-9,
     recentred: tuple[np.ndarray, np.ndarray] | None = None,
+    time_limit: float | None = None,
 ) -> SolverResult:
     r"""Approximate the relaxation (26)-(28) by multiplicative weights.
 
@@ -81,7 +84,7 @@ def solve_minmax_weights(
         iterate, which makes the iteration independent of the data's unit and lets the average's error fall like
         :math:`1 / \sqrt{T}`. The published scripts use 1 (credit) and 20 / d (faces).
     n_iter : int
-        T; the published scripts use 10 and 5.
+        T, a million at most; the published scripts use 10 and 5.
     rounding : {"lp", "none"}
         For "printed": the linear programme (5)-(9) in the eigenbasis of the average, or the average itself.
     tol : float
@@ -90,6 +93,8 @@ def solve_minmax_weights(
         Means (n_groups × p) and counts of the groups' rows, for moments of rows that are not centred: makes every
         PCA inside the algorithm subtract the mean of its input, as the published code's calls do. There is no
         certificate then.
+    time_limit : float, optional
+        Seconds after which no further iteration begins; the answer is that of the iterations made.
 
     Returns
     -------
@@ -104,12 +109,22 @@ def solve_minmax_weights(
     check_choice("variant", variant, get_args(Variant))
     check_choice("rounding", rounding, get_args(Rounding))
     check_number("n_iter", n_iter, low=1, integer=True)
+    if n_iter > _MOST:
+        raise ValueError(
+            f"{n_iter} iterations (n_iter, or max_iter of the estimator) are too many: solver='mw' makes all of them "
+            f"and keeps their history; take {_MOST} at most, or solver='dual', which needs a few dozen steps."
+        )
     check_number("tol", tol, low=0, low_open=True)
     if eta is not None:
         check_number("eta", eta, low=0, low_open=True)
     m, p = moments.shape[:2]
     if d == p:
         return trivial_result(moments, objective, perf_counter() - started)
+    unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
+    moments = in_units(moments, unit)
+    if recentred is not None:
+        recentred = in_units(recentred[0], unit**0.5), recentred[1]
+    eta = None if eta is None else eta / unit
     traces = np.trace(moments, axis1=1, axis2=2)
     pencil = Pencil(moments)
     recentring = None if recentred is None else _Recentring(*map(np.asarray, recentred))
@@ -124,7 +139,14 @@ def solve_minmax_weights(
     first_seen: dict[bytes, int] = {}
     period = end = n_iter
     step = 0
+    limited = False
+    deadline = np.inf if time_limit is None else started + time_limit
     while step < end:
+        if period == n_iter and step and perf_counter() > deadline:
+            n_iter = period = end = step
+            weights_seen, sums_seen, port_seen = weights_seen[:step], sums_seen[:step], port_seen[:step]
+            limited = True
+            break
         if pencil.is_dense and end == n_iter and (before := first_seen.setdefault(logs.tobytes(), step)) < step:
             period, end = step - before, min(n_iter, 2 * step - before)
         rounds = slice(step, None, period)
@@ -138,7 +160,7 @@ def solve_minmax_weights(
         sums_seen[rounds] = [np.einsum("ij,ij->", V, C @ V) for C in moments]
         port_seen[rounds] = ones @ (V @ V.sum(axis=0))
         average.add(V, len(weights_seen[rounds]))
-        if (n_iter - 1 - step) % period == 0:
+        if period == n_iter or (n_iter - 1 - step) % period == 0:
             last = V
         losses = compared - sums_seen[step]
         if eta is None:
@@ -182,11 +204,13 @@ def solve_minmax_weights(
         "leading": leading,
         "extra_dimensions": len(lam) - d,
         "chosen": chosen,
-        "eta": float(eta),  # type: ignore[arg-type]
+        "eta": float(eta * unit),  # type: ignore[operator]
         "average_loss": average_loss,
         "last_loss": last_loss,
     }
-    return SolverResult(
+    if limited:
+        extra["message"] = f"stopped at its time limit after {n_iter} iterations; raise time_limit"
+    result = SolverResult(
         affine_map(U, lam),
         "max_iter" if recentring else certified_status(value, bound, tol, ROUNDING * float(traces.max())),
         certificate="none" if np.isnan(bound) else "proof",
@@ -197,6 +221,7 @@ def solve_minmax_weights(
         extra=extra,
         **oriented(objective, value, bound),
     )
+    return result_in_units(result, unit)
 
 
 def _own_sums(pencil: Pencil, moments: np.ndarray, d: int, recentring: _Recentring | None) -> np.ndarray:
@@ -213,6 +238,10 @@ def _own_sums(pencil: Pencil, moments: np.ndarray, d: int, recentring: _Recentri
 def _rounded(moments: np.ndarray, references: np.ndarray, d: int, U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sums = np.einsum("ij,gik,kj->gj", U, moments, U, optimize=True)
     lam = round_by_lp(sums, references, d)
+    # Where nothing is to be lost the programme may leave directions out; keeping them costs nothing.
+    missing = d - int(np.sum(lam > 0))
+    if missing > 0:
+        lam[np.flatnonzero(lam == 0)[:missing]] = 1.0
     order = np.argsort(-lam, kind="stable")
     order = order[lam[order] > 0]
     return lam[order], U[:, order]

@@ -13,7 +13,7 @@ from fairpca.solvers.minmax._groups import several_groups
 from fairpca.solvers.minmax._problem import Objective, has_variance
 from fairpca.solvers.minmax.dual import TwoGroups
 from fairpca.solvers.result import SolverResult
-from fairpca.solvers.spectral import StreamedPencil
+from fairpca.solvers.spectral import StreamedPencil, result_in_units, safe_unit
 
 __all__ = ["GroupProducts", "solve_minmax_wide"]
 
@@ -76,7 +76,7 @@ def solve_minmax_wide(
         products = rows.group_products(V)
         if centering != "group":
             products += shift[:, :, None] * (shift @ V)[:, None, :]
-        return products
+        return products if unit == 1.0 else products * unit
 
     traces = rows.group_totals + (np.sum(shift**2, axis=1) if centering != "group" else 0.0)
     check_choice("objective", objective, get_args(Objective))
@@ -85,9 +85,11 @@ def solve_minmax_wide(
             f"group(s) {np.flatnonzero(~has_variance(traces)).tolist()} do not vary, so objective={objective!r} says "
             "nothing about them; leave their rows out."
         )
-    pencil = StreamedPencil(multiply, traces, p, tol=_RESIDUAL)
+    unit = safe_unit(traces)
+    pencil = StreamedPencil(multiply, traces * unit, p, tol=_RESIDUAL)
     if m == 2 and objective != "nash":
         result = TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     else:
         result = several_groups(pencil, d, objective, tol, max_iter, started)
+    result = result_in_units(result, unit, logarithmic=objective == "nash")
     return replace(result, certificate="estimate")

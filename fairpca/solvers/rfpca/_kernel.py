@@ -100,6 +100,7 @@ def descend(
     step: float,
     polar: bool,
     floors: np.ndarray,
+    longest: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Run Algorithm 1 in V from each start, shape (n_starts, d, p) with the basis in the rows.
 
@@ -160,9 +161,11 @@ def descend(
                         slope[c, i] -= x * rows[a, i]
                 for i in range(p):
                     square += slope[c, i] ** 2
-            norms[run, iteration] = np.sqrt(square)
+            norm = np.sqrt(square)
+            norms[run, iteration] = norm
+            size = step if step * norm <= longest else longest / norm
             for c in range(d):
                 for i in range(p):
-                    rows[c, i] += step * slope[c, i]
+                    rows[c, i] += size * slope[c, i]
             _orthonormalise(rows, gram, polar)
     return last, best, objective, norms, actives

@@ -9,7 +9,7 @@ import numpy as np
 from fairpca._validation import check_choice
 from fairpca.solvers.rfpca.objective import Variant, published_lam
 
-__all__ = ["check_problem", "penalty_used"]
+__all__ = ["check_problem", "penalty_used", "sizes"]
 
 
 def check_problem(
@@ -37,6 +37,11 @@ def check_problem(
     if not np.all(np.isfinite(moments)):
         raise ValueError("the second moments contain NaN or infinite entries; clean the data first.")
     return moments, shares, eps
+
+
+def sizes(moments: np.ndarray, eps: np.ndarray) -> np.ndarray:
+    """Return what decides the unit of a problem: traces, and radii only where the unit would make them overflow."""
+    return np.append(np.trace(moments, axis1=1, axis2=2), np.asarray(eps, dtype=np.float64) * 2.0**-900)
 
 
 def penalty_used(

@@ -16,8 +16,9 @@ import numpy as np
 from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support, SupportPoint
 from fairpca.solvers.rfpca._certificate import Certificate, certify, equalised, search_interval
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca.objective import TwoGroupObjective, Variant
+from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["make_boundary", "solve_rfpca", "solve_rfpca_path"]
 
@@ -98,10 +99,12 @@ def solve_rfpca(
     start = perf_counter()
     moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
     _check_two(moments)
+    unit = safe_unit(sizes(moments, eps)) if boundary is None else 1.0
+    moments, eps = in_units(moments, unit), in_units(eps, unit)
     lam = penalty_used(variant, moments, shares, eps, n_components, lam)
     boundary = make_boundary(moments, n_components) if boundary is None else boundary
     result = _solve(boundary, _objective(shares, lam, eps, variant), tol, max_iter, certified)
-    return replace(result, seconds=perf_counter() - start)
+    return replace(result_in_units(result, unit), seconds=perf_counter() - start)
 
 
 def _check_two(moments: np.ndarray) -> None:
@@ -202,8 +205,11 @@ def solve_rfpca_path(
         return []
     moments, _, _ = check_problem(moments, shares, n_components, *settings[0])
     _check_two(moments)
+    unit = safe_unit(sizes(moments, np.max([eps for _, eps in settings], axis=0)))
+    moments = in_units(moments, unit)
     objectives = []
     for lam, eps in settings:
+        eps = in_units(eps, unit)
         _, shares, eps = check_problem(moments[:, :2, :2], shares, 1, lam, eps)  # the moments once, the rest for each
         lam = penalty_used(variant, moments, shares, eps, n_components, lam)
         objectives.append(_objective(shares, lam, eps, variant))
@@ -213,7 +219,8 @@ def solve_rfpca_path(
         for t in search_interval(max(objectives, key=lambda objective: objective.lam)):
             boundary.at(t)
         boundary.coarse = False
-    return [_solve(boundary, objective, tol, max_iter, certified) for objective in objectives]
+    results = [_solve(boundary, objective, tol, max_iter, certified) for objective in objectives]
+    return [result_in_units(result, unit) for result in results]
 
 
 def _starting_weight(boundary: Boundary, objective: TwoGroupObjective) -> float:

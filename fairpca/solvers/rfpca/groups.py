@@ -22,13 +22,19 @@ from scipy.optimize import nnls
 
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult, Status
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
+from fairpca.solvers.rfpca._starts import pair_planes, tangent_planes
 from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.rfpca.subgradient import random_starts
+from fairpca.solvers.spectral import in_units, result_in_units, unit_of
 
 __all__ = ["solve_rfpca_groups"]
 
 _ROUNDS = 6  # of shrinking the box of errors and bounding again
+_RANDOM = 12  # planes to start from, the same ones every time
+_TRIED, _KEPT = 40, 4  # starts that are tried with a few steps, and of these the best, with all
+_FIRST_STEPS = 20
 _DROP = 1e-12  # relative size of a step below which the descent has arrived
 
 
@@ -43,6 +49,7 @@ def solve_rfpca_groups(
     tol: float = 1e-9,
     max_iter: int = 1000,
     starts: Iterable[np.ndarray] = (),
+    time_limit: float | None = None,
 ) -> SolverResult:
     """Minimise Theorem B.2's objective over d-dimensional subspaces, locally, by majorise-minimise.
 
@@ -63,42 +70,64 @@ def solve_rfpca_groups(
     max_iter : int
         Steps of each descent.
     starts : iterable of ndarray of shape (p, d)
-        Further planes to start from, besides ordinary PCA, the groups' own PCA and the planes met while
-        bounding.
+        Further planes to start from, besides ordinary PCA, the groups' own PCA, the planes met while bounding, the
+        exact solutions for pairs of groups, those of the problem with tangents in the place of the J, and random ones.
+    time_limit : float, optional
+        Seconds after which no further descent or round of bounding begins.
 
     Returns
     -------
     SolverResult
-        ``bound`` is proven; the status is "optimal" if it reaches the objective up to `tol`, else "converged"
-        or "max_iter" and nothing is certified beyond `gap`. ``history["objective"]`` belongs to the best start;
+        ``bound`` is proven; the status is "optimal" if it reaches the objective up to `tol`. Else, "converged" or
+        "max_iter", optimality is not proved: the optimum may be lower, by at most `gap`.
+        ``history["objective"]`` belongs to the best start;
         ``extra`` has the ``errors`` of the groups and the ``values`` of all J.
     """
     begin = perf_counter()
     moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
+    unit = unit_of(sizes(moments, eps))
+    moments, eps = in_units(moments, unit), in_units(eps, unit)
     d, lam = n_components, penalty_used(variant, moments, shares, eps, n_components, lam)
     objective = GroupObjective(shares, lam, eps, variant)
+
+    def score(V: np.ndarray) -> float:
+        return float(objective.values(reconstruction_errors(moments, V)).max())
+
     relaxation = ChordRelaxation(moments, d, objective)
     relaxation.solve()
-    candidates = [top_eigenpairs(np.tensordot(shares, moments, axes=1), d)[1], *relaxation.planes, *starts]
-    scores = [float(objective.values(reconstruction_errors(moments, V)).max()) for V in candidates]
+    ordinary = top_eigenpairs(np.tensordot(shares, moments, axes=1), d)[1]
+    candidates = sorted(relaxation.planes, key=score, reverse=True) + [ordinary, *starts]
+    candidates += pair_planes(moments, shares, d, lam, eps, variant, reconstruction_errors(moments, ordinary))
+    candidates += tangent_planes(moments, objective, min(candidates, key=score))
+    candidates += list(random_starts(moments.shape[1], d, _RANDOM, 0))
+    # A few steps from each show which basins are deep; many candidates lie in one.
+    candidates = [_descend(moments, objective, V, tol, min(_FIRST_STEPS, max_iter))[0] for V in candidates[-_TRIED:]]
+    scores = [score(V) for V in candidates]
     best: tuple[float, np.ndarray, list[float], bool] | None = None
-    # The best few only: many candidates lie in one basin.
-    for index in np.argsort(scores, kind="stable")[:4]:
+    deadline = np.inf if time_limit is None else begin + time_limit
+    for index in np.argsort(scores, kind="stable")[:_KEPT]:
+        if best is not None and perf_counter() > deadline:
+            break
         V, history, arrived = _descend(moments, objective, candidates[index], tol, max_iter)
         if best is None or history[-1] < best[0]:
             best = (history[-1], V, history, arrived)
     assert best is not None
     value, V, history, arrived = best
+    # Tangents at the end of the descent see over what stopped it.
+    for trial in tangent_planes(moments, objective, V) if perf_counter() < deadline else ():
+        if score(trial) < value:
+            trial, further, arrived = _descend(moments, objective, trial, tol, max_iter)
+            value, V, history = further[-1], trial, history + further
     for _ in range(_ROUNDS):
-        if value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
+        if perf_counter() > deadline or value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
             break
         relaxation.planes.append(V)  # so that some mixture of planes lies in the box
         relaxation.solve()
-    bound = relaxation.bound
+    bound = relaxation.bound if moments.any() else value  # without any variance all planes are the same
     errors = reconstruction_errors(moments, V)
     gap = max(value - bound, 0.0)
     status: Status = "optimal" if gap <= tol * abs(value) else "converged" if arrived else "max_iter"
-    return SolverResult(
+    result = SolverResult(
         V,
         status,
         value,
@@ -109,6 +138,7 @@ def solve_rfpca_groups(
         history={"objective": np.array(history)},
         extra={"lam": lam, "errors": errors, "values": objective.values(errors)},
     )
+    return result_in_units(result, unit)
 
 
 def _descend(
@@ -120,6 +150,8 @@ def _descend(
     errors = reconstruction_errors(moments, V)
     history = [float(objective.values(errors).max())]
     curvature = float(np.max(np.abs(objective.weights) @ np.linalg.norm(moments, axis=(1, 2))))
+    if curvature == 0.0:  # nothing varies, or nothing counts
+        return V, history, True
     small = 0
     for _ in range(max_iter):
         J = objective.values(errors)
@@ -157,7 +189,9 @@ def _simplex_qp(Q: np.ndarray, f: np.ndarray) -> np.ndarray:
     n = len(f)
     if n == 1:
         return np.ones(1)
-    scale = max(float(np.trace(Q)) / n, float(np.abs(f).max()), 1e-300)
+    scale = max(float(np.trace(Q)) / n, float(np.abs(f).max()))
+    if scale == 0.0:
+        return np.full(n, 1 / n)
     root = np.linalg.cholesky(Q / scale + 1e-12 * np.eye(n)).T
     target = np.linalg.solve(root.T, f / scale)
     heavy = 1e4

@@ -19,8 +19,9 @@ from sklearn.utils import check_random_state
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used
+from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["pca_start", "random_starts", "solve_rfpca_subgradient"]
 
@@ -29,6 +30,8 @@ Keep = Literal["last", "best"]
 
 _COMPILED_UP_TO = 60  # features; above it a matrix product for all starts together is faster
 _SETTLED = 1e-6  # relative improvement in the last tenth of the steps that counts as none
+_TINY = float(np.finfo(float).tiny)  # for groups without any variance: its root is a number that one can divide by
+LONGEST = 1e6  # tangent of the largest angle of a step; the Gram matrix of a longer one is singular to rounding
 _FLOOR = 1e-15  # share of the trace that stands for an error of zero, where the subgradient is infinite
 
 
@@ -71,6 +74,7 @@ def solve_rfpca_subgradient(
     retraction: Retraction = "qr",
     keep: Keep = "last",
     random_state: Any = None,
+    time_limit: float | None = None,
 ) -> SolverResult:
     """Run Algorithm 1 of Vu et al. from several starts and return the best outcome.
 
@@ -93,7 +97,9 @@ def solve_rfpca_subgradient(
     max_iter : int
         Steps from each start; all are taken.
     step : float, optional
-        Constant step size; by default 1 / sqrt(max_iter + 1) as in the paper.
+        Constant step size; by default 1 / sqrt(max_iter + 1) as in the paper. No step turns the plane so far that it
+        is nearer than 1e-6 to where an infinite step would lead. Moments of extraordinary size (largest trace below
+        1e-9 or above 1e21), for which the paper's step is no step, are brought near to one first.
     retraction : {"qr", "polar"}
         Both give the same subspaces; the bases differ by a rotation.
     keep : {"last", "best"}
@@ -101,6 +107,8 @@ def solve_rfpca_subgradient(
         that Theorem 4.3 speaks about).
     random_state : int, RandomState or None
         Source of the random starts.
+    time_limit : float, optional
+        Seconds after which no further start begins; the answer is that of the starts made.
 
     Returns
     -------
@@ -113,6 +121,8 @@ def solve_rfpca_subgradient(
     """
     begin = perf_counter()
     moments, shares, eps = check_problem(moments, shares, n_components, lam, eps)
+    unit = safe_unit(sizes(moments, eps))
+    moments, eps = in_units(moments, unit), in_units(eps, unit)
     d, lam = n_components, penalty_used(variant, moments, shares, eps, n_components, lam)
     check_choice("retraction", retraction, ("qr", "polar"))
     check_choice("keep", keep, ("last", "best"))
@@ -125,10 +135,19 @@ def solve_rfpca_subgradient(
         if starts.ndim != 3 or starts.shape[1:] != (p, d):
             raise ValueError(f"starts has shape {starts.shape}; it must be (n_starts, {p}, {d}).")
     objective = GroupObjective(shares, lam, eps, variant)
-    size = 1 / np.sqrt(max_iter + 1) if step is None else float(step)
+    size = 1 / np.sqrt(max_iter + 1) if step is None else float(step) / unit
     traces = np.trace(moments, axis1=1, axis2=2)
     run = _descend_compiled if p <= _COMPILED_UP_TO else _descend_batched
-    last, best, values, norms, active = run(starts, moments, traces, objective, max_iter, size, retraction == "polar")
+    polar = retraction == "polar"
+    if time_limit is None:
+        last, best, values, norms, active = run(starts, moments, traces, objective, max_iter, size, polar)
+    else:
+        made: list[_Outcome] = []
+        for start in starts:
+            if made and perf_counter() - begin > time_limit:
+                break
+            made.append(run(start[None], moments, traces, objective, max_iter, size, polar))
+        last, best, values, norms, active = (np.concatenate(parts) for parts in zip(*made, strict=True))
     final = values[:, -1] if keep == "last" else values.min(axis=1)
     chosen = int(np.argmin(final))
     V = orthonormal((last if keep == "last" else best)[chosen])
@@ -137,7 +156,7 @@ def solve_rfpca_subgradient(
     earlier = running[max_iter - max(max_iter // 10, 1)]
     settled = earlier - running[-1] <= _SETTLED * abs(running[-1])
     J = objective.values(errors)
-    return SolverResult(
+    result = SolverResult(
         V,
         "converged" if settled else "max_iter",
         float(J.max()),
@@ -146,6 +165,7 @@ def solve_rfpca_subgradient(
         history={"objective": values, "subgradient_norm": norms, "active": active},
         extra={"lam": lam, "start": chosen, "errors": errors, "values": J},
     )
+    return result_in_units(result, unit)
 
 
 _Outcome = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -173,7 +193,8 @@ def _descend_compiled(
         max_iter,
         step,
         polar,
-        _FLOOR * traces,
+        np.maximum(_FLOOR * traces, _TINY),
+        LONGEST,
     )
     return last.transpose(0, 2, 1), best.transpose(0, 2, 1), values, norms, active
 
@@ -206,7 +227,7 @@ def _descend_batched(
     others = products.reshape(n, d, m - 1, p)
     H = np.empty((n, d, p))
     kept = np.empty((m, n))
-    floors = _FLOOR * traces
+    floors = np.maximum(_FLOOR * traces, _TINY)
     weights, radii = objective.weights, objective.radii
     for iteration in range(max_iter + 1):
         np.matmul(V.reshape(n * d, p), rotated, out=products)
@@ -237,7 +258,7 @@ def _descend_batched(
             H += other
         H -= (H @ V.transpose(0, 2, 1)) @ V
         norms[:, iteration] = np.sqrt(_dots(H, H))
-        H *= step
+        H *= np.minimum(step, LONGEST / np.maximum(norms[:, iteration], _TINY))[:, None, None]
         V += H
         V = _retract(V, polar)
     last, best = ((axes @ rows.transpose(0, 2, 1)) for rows in (V, best))

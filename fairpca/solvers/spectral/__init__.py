@@ -4,6 +4,7 @@ from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
 from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error
 from fairpca.solvers.spectral.streamed import StreamedPencil
+from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit, unit_of
 
 __all__ = [
     "PairBasis",
@@ -11,7 +12,11 @@ __all__ = [
     "Spectrum",
     "StreamedPencil",
     "avoiding_eigenpairs",
+    "in_units",
     "mix_to_zero",
+    "result_in_units",
+    "safe_unit",
     "split_ties",
     "sum_error",
+    "unit_of",
 ]
