@@ -10,6 +10,7 @@ from fairpca.selfcheck._finding import Family, Finding
 from fairpca.selfcheck._problems import kept, planes
 from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups, solve_rfpca_subgradient
+from fairpca.solvers.rfpca.subgradient import Retraction
 
 __all__ = ["FAMILIES"]
 
@@ -95,7 +96,7 @@ def subgradient(rng: np.random.Generator) -> Iterator[Finding]:
     M, shares, d, lam, eps = _problem(rng, 2)
     M, eps = M / (np.trace(M, axis1=1, axis2=2).max() or 1.0), eps / (np.trace(M, axis1=1, axis2=2).max() or 1.0)
     proved = solve_rfpca(M, shares, d, lam, eps)
-    retraction = ("qr", "polar")[int(rng.integers(2))]
+    retraction: Retraction = "qr" if rng.integers(2) else "polar"
     local = solve_rfpca_subgradient(
         M, shares, d, lam, eps, n_starts=3, max_iter=60, keep="best", retraction=retraction, random_state=0
     )
