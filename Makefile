@@ -22,13 +22,14 @@ BOOK_URL ?=
 export PYTHONUNBUFFERED = 1
 export BOOK_URL
 
-.PHONY: help setup notebooks book site pdf check-site test test-lowest lint lock dist clean
+.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
 	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
 	@echo "make pdf        the built book as one PDF, printed by Chromium"
+	@echo "make report     the replication report from the stored results, as HTML and PDF, in _build/report"
 	@echo "make notebooks  execute the chapters that have changed"
 	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
 	@echo "make lint       ruff and mypy"
@@ -64,6 +65,12 @@ site:
 
 pdf: setup
 	$(PYTHON) scripts/pdf.py _build/html _build/fair-pca.pdf
+
+report: setup
+	$(PYTHON) scripts/report.py _build/report
+
+neurolibre: setup
+	$(PYTHON) scripts/neurolibre.py _build/neurolibre
 
 check-site: setup
 	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)

@@ -8,9 +8,17 @@ document.addEventListener("DOMContentLoaded", () => {
 // What is wider than its box is reached with the keyboard, and a formula that is cut says so.
 (() => {
   const boxes = "div.math, .bd-article pre, .cell_output .output, .bd-article .table-container, .pst-scrollable-table-container, .live-told, .bd-article p";
+  // On a phone a formula becomes smaller before it is cut, down to some eleven pixels.
+  const fit = (box, inner) => {
+    box.style.fontSize = "";
+    if (innerWidth > 600) return;
+    const share = Math.min(...[box, inner].map((e) => e.clientWidth / Math.max(1, e.scrollWidth)));
+    if (share < 1) box.style.fontSize = `${Math.max(0.72, share - 0.01)}em`;
+  };
   const mark = () => {
     for (const box of document.querySelectorAll(boxes)) {
       const inner = box.matches("div.math") ? box.querySelector("mjx-container") : null;
+      if (inner) fit(box, inner);
       const wide = [box, inner].some((e) => e && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1);
       if (wide) box.setAttribute("tabindex", "0");
       else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");

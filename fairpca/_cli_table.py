@@ -56,6 +56,9 @@ def add_preparing(parser: argparse.ArgumentParser, required: bool = True) -> Non
     group.add_argument("--min-different", type=int, default=10, help="rows that differ in a column (default 10)")
     group.add_argument("--max-levels", type=int, default=20, help="indicators of one category (default 20)")
     group.add_argument(
+        "--max-missing", type=float, default=0.5, metavar="SHARE", help="missing in a column that is kept (default 0.5)"
+    )
+    group.add_argument(
         "--cut", action="append", default=[], metavar="COLUMN=EDGE[,EDGE]", help="cut a sensitive column of numbers"
     )
 
@@ -87,6 +90,7 @@ def prepare(options: argparse.Namespace) -> Prepared:
         scale=options.scale,
         missing=options.missing,
         max_levels=options.max_levels,
+        max_missing=options.max_missing,
         min_different=options.min_different,
         far=options.far.replace("-", " "),
         numbers=tuple(split(options.number, "--number")),

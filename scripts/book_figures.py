@@ -16,9 +16,12 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, MaxNLocator
+
+# What matplotlib asks a backend for.
+__all__ = ["FigureCanvas", "show"]
 
 PHONE = "application/vnd.fairpca.phone+svg"
 WIDTH = 3.7  # inches
@@ -26,8 +29,6 @@ LOWEST = 2.3  # inches: the least height of a panel
 SMALLEST = 7.4  # points
 MANY = 400  # marks from which on a picture inside the picture is lighter than paths
 LETTERS = 42  # of a title in the width of the phone
-
-FigureCanvas = FigureCanvasAgg
 
 
 def show(*_: Any, **__: Any) -> None:

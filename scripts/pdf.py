@@ -36,6 +36,7 @@ STYLE = """
 .contents li { list-style: none; display: flex; gap: .4rem; } .contents ol { padding: 0; }
 .contents .dots { flex: 1; border-bottom: 1px dotted #666; margin-bottom: .3em; }
 .contents .part { font-weight: 600; margin-top: .6rem; } .contents .page { min-width: 2.5em; text-align: right; }
+.contents a { color: inherit; text-decoration: none; }
 .contents, .bd-article { break-before: page; } .bd-article { display: block; }
 body { padding: 0 !important; }
 """
@@ -50,7 +51,8 @@ def article(page: str, text: str, included: set[str], prefix: str) -> str:
     found = re.search(r'<article class="bd-article">(.*)</article>', text, re.DOTALL)
     if found is None:
         raise ValueError(f"{page} has no article")
-    body = re.sub(r"<script\b.*?</script>", "", found[1], flags=re.DOTALL)
+    # Paper is wide enough for the wide picture of a figure.
+    body = re.sub(r"<script\b.*?</script>|</?picture>|<source\b[^>]*>", "", found[1], flags=re.DOTALL)
     own = slug(page)
 
     def reference(match: re.Match[str]) -> str:
@@ -143,7 +145,7 @@ def print_page(file: Path, pdf: Path, after: Callable[[Any], bool] | None = None
         page.goto(file.resolve().as_uri(), wait_until="load", timeout=TIMEOUT)
         page.wait_for_function("!window.MathJax?.startup?.promise || window.MathJax.startup.promise.then(() => true)")
         page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
-        page.evaluate("document.querySelectorAll('.solution details').forEach(d => d.open = true)")
+        page.evaluate("document.querySelectorAll('details.solution').forEach(d => d.open = true)")
         page.evaluate("Promise.all([...document.images].map(i => i.decode().catch(() => {})))")
         options = {**settings, "path": pdf, "display_header_footer": True, "footer_template": FOOTER}
         page.pdf(**options, header_template="<span></span>")

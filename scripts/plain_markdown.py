@@ -166,6 +166,8 @@ class Translator:
     def output(self, output: Any) -> Any:
         """Return an output without what only the book's pages can show or reach."""
         data = output.get("data", {})
+        for kind in [kind for kind in data if kind.startswith("application/vnd.fairpca")]:
+            del data[kind]  # such as the picture for a phone
         if "text/markdown" in data:
             data["text/markdown"] = self.markdown("".join(data["text/markdown"]))
         if "text/html" in data:

@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import lowest
+import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -18,6 +20,7 @@ import fairpca
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+TABLE_ROW = re.compile(r"^\| (?!---|package)(.*) \|$", re.MULTILINE)
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -103,3 +106,21 @@ def test_every_dependency_has_a_lowest_version() -> None:
     assert {Requirement(text).name for text in PYPROJECT["project"]["dependencies"]} <= names
     with pytest.raises(ValueError, match="names no lowest version"):
         lowest.lowest({**PYPROJECT, "project": {**PYPROJECT["project"], "dependencies": ["numpy"]}}, lock)
+
+
+def test_every_dependency_has_its_line() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf8")
+    section = text.partition("## Dependencies")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in row.split("|")] for row in TABLE_ROW.findall(section)]
+    assert all(len(row) == 4 and all(row) for row in rows)
+    listed = {name.strip() for row in rows for name in row[0].split(",")}
+    declared = [*PYPROJECT["project"]["dependencies"], *chain(*PYPROJECT["project"]["optional-dependencies"].values())]
+    assert listed == {Requirement(text).name for text in declared} - {"fairpca"}
+
+
+def test_what_was_renamed_since_the_last_version_warns() -> None:
+    from fairpca import SolverResult
+
+    result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0, certificate="proof")
+    with pytest.warns(DeprecationWarning, match="is called bound now"):
+        assert result.lower_bound == 1.0

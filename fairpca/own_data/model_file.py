@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -236,7 +237,7 @@ class SavedModel:
         return (words[:, None] == np.array(decision.levels, dtype=object)[None, :]).astype(float)
 
 
-def load_model(path: str) -> SavedModel:
+def load_model(path: str | Path) -> SavedModel:
     """Read what ``fairpca fit --model`` has written; an error says what is wrong with a file."""
     return SavedModel.from_bytes(read_bytes(str(path)), str(path))
 

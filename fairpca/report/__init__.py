@@ -1,6 +1,6 @@
 """Compare methods on somebody's rows: what each keeps, whom it costs, what it still tells about the group."""
 
-from fairpca.report.analysis import Analysis, analyse
+from fairpca.report.analysis import Analysis, analyse, report_schema
 from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
@@ -45,6 +45,7 @@ __all__ = [
     "mean_interval",
     "page",
     "recovery_auc",
+    "report_schema",
     "table_html",
     "worst_group_error",
 ]

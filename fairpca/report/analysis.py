@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,30 @@ import pandas as pd
 
 import fairpca
 from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versions
+from fairpca.report.command import command
 from fairpca.report.comparison import Comparison, compare
 from fairpca.report.measures import Settings, declared
 from fairpca.report.page import close, figure_html, table_html
+from fairpca.report.whole_table import chosen_dimensions, crossed_groups, errors_by_dimension, group_loadings
 
-__all__ = ["Analysis", "Piece", "analyse"]
+__all__ = ["Analysis", "Piece", "analyse", "report_schema"]
 
 SCHEMA = 1
 _QUICK = Settings(kernel_rows=600, permutations=100, folds=3, tree_rounds=30)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of ``report.json`` and of :meth:`Analysis.as_dict`.
+
+    Examples
+    --------
+    >>> from fairpca.report import report_schema
+    >>> sorted(report_schema()["properties"]["data"]["properties"])[:3]
+    ['columns', 'groups', 'notes']
+    """
+    text = files("fairpca.report").joinpath("report.schema.json").read_text(encoding="utf8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 class Piece:
@@ -156,14 +173,7 @@ class Analysis:
 
     def command(self) -> str:
         """Return the command that makes this report again."""
-        import shlex
-
-        words = ["fairpca", "report", str(self.arguments["data"]), "--sensitive", _joined(self.arguments["sensitive"])]
-        for name in ("target", "components", "seed"):
-            value = self.arguments.get(name)
-            if value is not None:
-                words += [f"--{name}", _joined(value) if isinstance(value, (list, tuple)) else str(value)]
-        return shlex.join(words)
+        return command(self.arguments)
 
     def _of(self, metrics: Sequence[str], caption: str, n_components: int | None) -> Piece:
         dimension = max(self.comparison.frame["n_components"]) if n_components is None else n_components
@@ -207,7 +217,7 @@ class Analysis:
     # -----------------------------------------------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every number of the report, in types that JSON knows; the chapter on reports explains them."""
+        """Return every number of the report, in types that JSON knows, as :func:`report_schema` says."""
         p = self.prepared
         return {
             "schema": SCHEMA,
@@ -285,7 +295,7 @@ def analyse(
         cut=cut,
     )
     X, labels = np.asarray(prepared.features()), prepared.labels.to_numpy()
-    dimensions = _dimensions(X) if components is None else [int(d) for d in components]
+    dimensions = chosen_dimensions(X) if components is None else [int(d) for d in components]
     answers = None if prepared.target is None else prepared.target.to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what fits warn about stands with their statuses
@@ -307,10 +317,23 @@ def analyse(
         found = Analysis(
             prepared,
             comparison,
-            _by_dimension(moments),
-            _loadings(moments, names, max(dimensions)),
-            _crossed(X, prepared, max(dimensions)),
-            {"data": str(data), "sensitive": list(sensitive), "target": target, "components": dimensions, "seed": seed},
+            errors_by_dimension(moments),
+            group_loadings(moments, names, max(dimensions)),
+            crossed_groups(X, prepared, max(dimensions)),
+            {
+                "data": str(data),
+                "sensitive": list(sensitive),
+                "target": target,
+                "components": dimensions,
+                "methods": methods,
+                "parts": parts,
+                "level": level,
+                "seed": seed,
+                "rules": dict(rules or {}),
+                "reading": dict(reading or {}),
+                "missing_groups": missing_groups,
+                "cut": dict(cut or {}),
+            },
         )
     return found
 
@@ -337,74 +360,7 @@ def _told(path: str) -> Any:
     return progress
 
 
-def _dimensions(X: np.ndarray) -> list[int]:
-    values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(X.shape[1], -1))[::-1]
-    rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
-    half = 1 + int(np.searchsorted(np.cumsum(values) / values.sum(), 0.5))
-    top = max(rank - 1, 1)
-    return sorted({min(2, top), min(max(half, 2), 10, top)})
-
-
-def _by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
-    """Errors of PCA and of the min-max method for up to ten dimensions."""
-    total = float(np.trace(moments.covariance()))
-    top = min(10, max(moments.n_features - 1, 1))
-    rows = []
-    models = {"PCA": fairpca.PCA(), "min-max": fairpca.MinMaxFairPCA()}
-    if moments.n_groups < 2:
-        models.pop("min-max")
-    M = moments.second_moments("group")
-    for name, model in models.items():
-        for fitted in model.path(moments, n_components=range(1, top + 1)):
-            basis = np.linalg.qr(fitted.components_.T)[0]
-            for label, matrix in zip(moments.labels, M, strict=True):
-                left = np.trace(matrix) - np.vdot(basis, matrix @ basis)
-                row = {"n_components": fitted.n_components, "group": str(label), "method": name}
-                rows.append({**row, "error": float(100.0 * max(left, 0.0) / total)})
-    return pd.DataFrame(rows)
-
-
-def _loadings(moments: fairpca.GroupMoments, names: Sequence[str], n_components: int) -> pd.DataFrame:
-    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart."""
-    model = fairpca.PCA(n_components=n_components).fit(moments)
-    rows = []
-    for number, loading in enumerate(model.components_, start=1):
-        projected = moments.means @ loading
-        high, low = int(np.argmax(projected)), int(np.argmin(projected))
-        carried = loading * (moments.means[high] - moments.means[low])
-        groups = f"{moments.labels[high]} over {moments.labels[low]}"
-        rows += [
-            {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": groups}
-            for name, a, c in zip(names, loading, carried, strict=True)
-        ]
-    return pd.DataFrame(rows)
-
-
-def _crossed(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.DataFrame:
-    if prepared.groups.shape[1] < 2:
-        return pd.DataFrame()
-    labels = prepared.labels.to_numpy()
-    V = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=labels).components_.T
-    centred = X - X.mean(axis=0)
-    left = np.sum((centred - centred @ V @ V.T) ** 2, axis=1)
-    total = float(np.sum(centred**2) / len(X))
-    sides = [prepared.groups[name].to_numpy() for name in prepared.groups.columns] + [labels]
-    shown = [*prepared.groups.columns, "all together"]
-    rows = [
-        {"by": name, "group": str(group), "rows": int(np.sum(side == group)),
-         "error, % of the variance": float(100 * left[side == group].mean() / total),
-         "enough rows": "yes" if np.sum(side == group) >= 20 else "no"}
-        for name, side in zip(shown, sides, strict=True)
-        for group in sorted(set(side))
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def _drawn(ax: Any, alt: str, caption: str) -> Piece:
     html = figure_html(ax.figure, alt, caption)
     close(ax.figure)
     return Piece(html)
-
-
-def _joined(names: Any) -> str:
-    return ",".join(f'"{name}"' if "," in str(name) else str(name) for name in names)

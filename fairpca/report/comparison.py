@@ -102,7 +102,7 @@ class Comparison:
         for axis, name in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
             measure = declared(name)
             axis(f"{measure.title}{f' ({measure.unit})' if measure.unit else ''}, new rows")
-        ax.legend(fontsize=8)
+        ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))  # beside the points, not on them
         return ax
 
     def as_dict(self) -> dict[str, Any]:

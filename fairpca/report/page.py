@@ -25,7 +25,10 @@ figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption { f
 pre, code { font: .84rem/1.45 ui-monospace, monospace; background: #f3f3f3; } pre { padding: .7rem; overflow-x: auto; white-space: pre-wrap; }
 .warning { border-left: 4px solid #9a3b00; padding: .2rem .8rem; background: #fff4ec; }
 a { color: #00508f; }
-@media print { body { max-width: none; font-size: 10.5pt; } h2, figure, table { break-inside: avoid; } pre { white-space: pre-wrap; } }
+@media print {
+  body { max-width: none; font-size: 10.5pt; } h2, figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
+  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { white-space: normal; overflow-wrap: anywhere; padding: .15rem .3rem; }
+}
 """  # noqa: E501
 
 
@@ -62,7 +65,7 @@ def _shown(value: Any, digits: int) -> str:
 def figure_html(figure: Any, alt: str, caption: str) -> str:
     """Return a matplotlib figure as part of a page."""
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=130)
+    figure.savefig(stream, format="png", dpi=130, bbox_inches="tight")
     data = base64.b64encode(stream.getvalue()).decode()
     return (
         f'<figure><img src="data:image/png;base64,{data}" alt="{html.escape(alt, quote=True)}">'

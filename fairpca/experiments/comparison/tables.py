@@ -1,4 +1,4 @@
-"""The twelve tables of the comparison, split ten times, standardised by their training rows."""
+"""The twelve tables of the comparison, split several times, standardised by their training rows."""
 
 from __future__ import annotations
 

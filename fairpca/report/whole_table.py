@@ -1,0 +1,78 @@
+"""What is said of all rows of a table together: dimensions, errors by dimension, loadings, crossed groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+import fairpca
+from fairpca.own_data import Prepared
+
+__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings"]
+
+
+def chosen_dimensions(X: np.ndarray) -> list[int]:
+    """Return two, and as many dimensions as PCA needs for half of the variance, ten at most."""
+    values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(X.shape[1], -1))[::-1]
+    rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
+    half = 1 + int(np.searchsorted(np.cumsum(values) / values.sum(), 0.5))
+    top = max(rank - 1, 1)
+    return sorted({min(2, top), min(max(half, 2), 10, top)})
+
+
+def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
+    """Errors of PCA and of the min-max method for up to ten dimensions."""
+    total = float(np.trace(moments.covariance()))
+    top = min(10, max(moments.n_features - 1, 1))
+    rows = []
+    models = {"PCA": fairpca.PCA(), "min-max": fairpca.MinMaxFairPCA()}
+    if moments.n_groups < 2:
+        models.pop("min-max")
+    M = moments.second_moments("group")
+    for name, model in models.items():
+        for fitted in model.path(moments, n_components=range(1, top + 1)):
+            basis = np.linalg.qr(fitted.components_.T)[0]
+            for label, matrix in zip(moments.labels, M, strict=True):
+                left = np.trace(matrix) - np.vdot(basis, matrix @ basis)
+                row = {"n_components": fitted.n_components, "group": str(label), "method": name}
+                rows.append({**row, "error": float(100.0 * max(left, 0.0) / total)})
+    return pd.DataFrame(rows)
+
+
+def group_loadings(moments: fairpca.GroupMoments, names: Sequence[str], n_components: int) -> pd.DataFrame:
+    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart."""
+    model = fairpca.PCA(n_components=n_components).fit(moments)
+    rows = []
+    for number, loading in enumerate(model.components_, start=1):
+        projected = moments.means @ loading
+        high, low = int(np.argmax(projected)), int(np.argmin(projected))
+        carried = loading * (moments.means[high] - moments.means[low])
+        groups = f"{moments.labels[high]} over {moments.labels[low]}"
+        rows += [
+            {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": groups}
+            for name, a, c in zip(names, loading, carried, strict=True)
+        ]
+    return pd.DataFrame(rows)
+
+
+def crossed_groups(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.DataFrame:
+    """Rows and PCA's error of each sensitive column's groups and of their combinations; empty for one column."""
+    if prepared.groups.shape[1] < 2:
+        return pd.DataFrame()
+    labels = prepared.labels.to_numpy()
+    V = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=labels).components_.T
+    centred = X - X.mean(axis=0)
+    left = np.sum((centred - centred @ V @ V.T) ** 2, axis=1)
+    total = float(np.sum(centred**2) / len(X))
+    sides = [prepared.groups[name].to_numpy() for name in prepared.groups.columns] + [labels]
+    shown = [*prepared.groups.columns, "all together"]
+    rows = [
+        {"by": name, "group": str(group), "rows": int(np.sum(side == group)),
+         "error, % of the variance": float(100 * left[side == group].mean() / total),
+         "enough rows": "yes" if np.sum(side == group) >= 20 else "no"}
+        for name, side in zip(shown, sides, strict=True)
+        for group in sorted(set(side))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
