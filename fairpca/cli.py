@@ -25,14 +25,15 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
 _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
-# Commands on somebody's own table: what they do, and where their options are declared.
-_OWN_DATA = {
+# Commands with a module of their own, most of them on somebody's table: what they do, and where their options are.
+_MODULES = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
     "moments": ("read files once and write their group moments", "fairpca._cli_moments", "add_arguments"),
     "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
     "choose": ("ask what matters, and print the commands that follow", "fairpca._cli_choose", "add_arguments"),
     "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
     "report": ("one page about one table", "fairpca._cli_report", "add_arguments"),
+    "selfcheck": ("attack the solvers with hostile problems for a while", "fairpca._cli_selfcheck", "add_arguments"),
     "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
 }
 
@@ -114,7 +115,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     board.add_argument("--csv", metavar="FILE", help="write all rows to a CSV file")
     board.set_defaults(func=_scoreboard)
 
-    for name, (text, module, function) in _OWN_DATA.items():
+    for name, (text, module, function) in _MODULES.items():
         own = commands.add_parser(name, help=text)
         if command == name:  # what it needs is imported for this command only
             getattr(importlib.import_module(module), function)(own)

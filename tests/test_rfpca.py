@@ -1,11 +1,14 @@
 """The estimator RFPCA, its path over a grid, more than two groups, and the messages for bad input."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA as Reference
+from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import RFPCA, GroupMoments
 from fairpca.linalg import subspace_distance
@@ -247,3 +250,37 @@ def test_bad_paths_are_explained(data):
         RFPCA().path(X, sensitive_features=group, lam=[0.1, -1])
     with pytest.raises(ValueError, match="between 1 and 6"):
         RFPCA(n_components=7).path(X, sensitive_features=group, lam=[0.1])
+
+
+@pytest.mark.parametrize("seed", [1, 5, 8])
+def test_many_groups_reach_the_best_direction_of_a_fine_grid(seed):
+    rng = np.random.default_rng(seed)
+    m, d = int(rng.integers(3, 5)), int(rng.integers(1, 3))
+    R = rng.standard_normal((m, 3, 3))
+    M = R @ R.transpose(0, 2, 1)
+    shares, lam, eps = rng.dirichlet(np.full(m, 3.0)), float(rng.choice([0.5, 2.0])), rng.uniform(0, 0.5, m)
+    result = solve_rfpca_groups(M, shares, d, lam, eps)
+    z = np.linspace(-1, 1, 4000)
+    angle = np.arange(len(z)) * np.pi * (3 - 5**0.5)
+    U = np.column_stack((np.sqrt(1 - z * z) * np.cos(angle), np.sqrt(1 - z * z) * np.sin(angle), z))
+    along = np.einsum("ni,gij,nj->ng", U, M, U)
+    errors = np.trace(M, axis1=1, axis2=2) - along if d == 1 else along  # U: the direction, or the plane's normal
+    objective = GroupObjective(shares, lam, eps)
+    best = min(objective.values(s).max() for s in errors)
+    assert result.bound <= best
+    assert result.objective <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["mm", "subgradient"])
+def test_a_time_limit_leaves_an_answer(solver):
+    rng = np.random.default_rng(0)
+    X, group = rng.standard_normal((30, 4)), np.arange(30) % 3
+    model = RFPCA(2, solver=solver, max_iter=20, random_state=0, options={"time_limit": 1e-9})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, sensitive_features=group)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
+    if solver == "subgradient":
+        assert len(model.result_.history["objective"]) == 1
+    with pytest.raises(ValueError, match="time_limit"):
+        RFPCA(2, solver=solver, options={"time_limit": -1}).fit(X, sensitive_features=group)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from fairpca.bench._spectra import hostile_moments
+from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import Objective, rank_bound, solve_minmax
 
 __all__ = ["hostile", "mirror_prox", "rivals", "run", "sources"]

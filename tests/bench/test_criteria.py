@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca.bench import criteria
-from fairpca.bench._spectra import KINDS, hostile_moments
+from fairpca.selfcheck.spectra import KINDS, hostile_moments
 from fairpca.solvers.minmax import solve_minmax
 
 

@@ -153,3 +153,12 @@ def test_estimators_share_it(estimator):
         estimator.frontier(X, sensitive_features=np.repeat(["a", "b", "c"], [40, 30, 30]))
     with pytest.raises(ValueError, match="n_components=5 is out of range"):
         estimator.__class__(5).frontier(X, sensitive_features=s)
+
+
+def test_cells_of_equal_height_are_no_trouble():
+    """Groups that mirror each other have a symmetric frontier, so both halves of a cell are equally high."""
+    for p in range(3, 8):
+        for d in range(1, p):
+            values = np.sort(np.random.default_rng(p * d).integers(0, 5, p)).astype(float)
+            found = solve_frontier(np.stack((np.diag(values), np.diag(values[::-1]))), d)
+            assert found.errors[::-1, ::-1] == pytest.approx(found.errors, abs=1e-12)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums
 
-from fairpca.bench._spectra import hostile_moments
+from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import criterion_value, rank_bound, solve_minmax, solve_minmax_path, solve_minmax_sdp
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._nash import solve_fantope_nash

@@ -231,3 +231,13 @@ def test_nearly_equal_large_groups_are_certified_relative_to_the_data(size):
         A = root + rng.standard_normal((2, p, p)) * size
         M = A @ A.transpose(0, 2, 1)
         check(M, d, solve_minmax(M, d))
+
+
+def test_sums_of_a_group_in_a_far_smaller_unit_are_its_own():
+    rng = np.random.default_rng(8)
+    R = rng.standard_normal((2, 5, 5))
+    M = R @ R.transpose(0, 2, 1) * np.array([1e-8, 1e8])[:, None, None]
+    for S in (M, M[::-1]):
+        result = solve_minmax(S, 2, objective="error")
+        kept = np.array([np.trace(result.V.T @ C @ result.V) for C in S])
+        assert result.extra["variances"] == pytest.approx(kept, rel=1e-12)

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
+from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._central import level, occupation
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
+from fairpca.solvers.minmax._polish import block_axes
 from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(
@@ -179,3 +181,35 @@ def test_nearly_isotropic_large_groups_are_refined_by_what_differs(size):
         noise = np.random.default_rng(seed).standard_normal((5, p, p)) * size
         M = np.eye(p) + noise + noise.transpose(0, 2, 1)
         check(M, 9, solve_minmax(M, 9))
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-3])
+def test_nearly_isotropic_groups_have_nothing_to_decide(noise):
+    """Ties by the hundred: their block must not be solved for as a whole."""
+    rng = np.random.default_rng(0)
+    R = rng.standard_normal((3, 40, 40))
+    M = np.eye(40) + noise * R @ R.transpose(0, 2, 1) / 40
+    result = solve_minmax(M, 10, objective="error")
+    assert result.status == "optimal" and result.extra["extra_dimensions"] <= rank_bound(3)
+    w = result.extra["weights"]
+    assert w.sum() == pytest.approx(1.0) and w.min() >= 0
+    dual = w @ np.trace(M, axis1=1, axis2=2) - np.linalg.eigvalsh(np.tensordot(w, M, 1))[-10:].sum()
+    assert result.objective - dual <= 1e-11
+
+
+def test_the_equations_of_a_tied_block_are_solved_in_the_space_that_they_see():
+    rng = np.random.default_rng(3)
+    inside, unit = rng.standard_normal((3, 10)), rng.standard_normal(10)
+    axes = block_axes(inside, unit)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-14)
+    np.testing.assert_allclose(inside @ axes @ axes.T, inside, atol=1e-13)
+    np.testing.assert_allclose(axes @ (axes.T @ unit), unit, atol=1e-13)
+    assert block_axes(inside[:, :4], unit[:4]) is None
+
+
+@pytest.mark.parametrize("seed", [11, 24, 37])
+def test_losses_that_can_vanish_are_brought_to_rounding(seed):
+    M, d, kind = hostile_moments(seed)
+    assert kind == "single directions"
+    result = solve_minmax(M, d, tol=1e-8)
+    assert result.status == "optimal"

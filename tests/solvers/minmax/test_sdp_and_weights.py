@@ -239,3 +239,24 @@ def test_rounds_that_repeat_count_as_if_they_were_computed(variant, eta, n_iter)
     np.testing.assert_allclose((U * lam) @ U.T, P, atol=1e-6)
     repeated = {row.tobytes() for row in result.history["weights"]}
     assert len(repeated) < n_iter  # there was something to save
+
+
+def test_a_time_limit_ends_the_iterations_and_says_so():
+    M = moments("wishart", 3, 5, 0)
+    result = solve_minmax_weights(M, 2, n_iter=10**6, time_limit=1e-9)
+    assert result.n_iter == 1 and result.status == "max_iter"
+    assert result.history["weights"].shape == result.history["losses"].shape == (1, 3)
+    assert "time limit after 1 iterations" in result.extra["message"]
+    alone = solve_minmax_weights(M, 2, n_iter=1, eta=result.extra["eta"])
+    assert (result.objective, result.bound) == pytest.approx((alone.objective, alone.bound), rel=1e-10)
+
+
+def test_more_iterations_than_can_be_kept_are_refused():
+    with pytest.raises(ValueError, match=r"1000000000 iterations .* are too many: .* take 1000000 at most, or solver"):
+        solve_minmax_weights(moments("wishart", 2, 4, 0), 2, n_iter=10**9)
+
+
+def test_nothing_to_lose_keeps_all_dimensions():
+    result = solve_minmax_weights(np.zeros((2, 4, 4)), 3, n_iter=5)
+    assert result.V.shape == (4, 3) and result.status == "optimal"
+    np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-12)
