@@ -33,13 +33,14 @@ def _copy_mathjax(target: Path) -> None:
             shutil.copyfile(source / part, target / part)
 
 
-def _executed(docname: str) -> Path:
+def executed(docname: str) -> Path:
+    """Return where the execution of a chapter lies."""
     return ROOT / "_executed" / os.environ.get("BOOK_PROFILE", "smoke") / f"{docname}.ipynb"
 
 
 def _offer_notebook(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     # The theme links `_sources/<ipynb_source>` in its download menu; scripts/portable.py writes what is there.
-    if _executed(pagename).exists():
+    if executed(pagename).exists():
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 

@@ -146,13 +146,14 @@ def check_parameters(notebook: Any, parameters: dict[str, Any], name: str) -> di
 
 @cache
 def _hash_of_inputs(root: Path) -> str:
-    """Hash the package, the data and the installed versions, on which every chapter depends."""
+    """Hash the package, the data, the drawing and the installed versions, on which every chapter depends."""
     digest = hashlib.sha256()
     for folder in ("fairpca", "data"):
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
+    digest.update(Path(__file__).with_name("book_figures.py").read_bytes())
     lock = root / "requirements.lock"
     digest.update(lock.read_bytes() if lock.exists() else b"")
     versions = sorted(f"{d.name}=={d.version}" for d in distributions() if d.name != "fairpca")
@@ -165,9 +166,9 @@ def _hash_of_inputs(root: Path) -> str:
 
 
 def stamp(source: Path, parameters: dict[str, Any], root: Path = ROOT) -> str:
-    """Return the hash of everything that the outputs of a chapter depend on; prose does not count."""
+    """Return the hash of everything that the outputs of a chapter depend on; prose and hidden code do not count."""
     cells = [
-        (cell.source, sorted(cell.metadata.get("tags", [])))
+        (cell.source, sorted(tag for tag in cell.metadata.get("tags", []) if not re.match("(hide|remove)-", tag)))
         for cell in read_chapter(source, source.stem).cells
         if cell.cell_type == "code"
     ]
@@ -201,12 +202,14 @@ def default_mirror(root: Path = ROOT) -> None:
 def _kernel_environment(root: Path) -> Iterator[None]:
     """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""
     wanted = dict.fromkeys(THREAD_VARIABLES, "1")
-    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
+    # This folder comes last, so that nothing in it hides a package; it holds the book's own matplotlib backend.
+    paths = [str(root), os.environ.get("PYTHONPATH", ""), str(Path(__file__).resolve().parent)]
+    wanted["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     if os.environ.get("FAIRPCA_MIRROR"):  # the kernel works in another folder
         wanted["FAIRPCA_MIRROR"] = str(Path(os.environ["FAIRPCA_MIRROR"]).expanduser().resolve())
     if not os.access(Path.home(), os.W_OK):  # matplotlib would complain on every page
         wanted["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", str(root / "_executed" / "matplotlib"))
-    wanted["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    wanted["MPLBACKEND"] = "module://book_figures"
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:

@@ -8,7 +8,7 @@ import pytest
 
 import fairpca
 
-TEXT = (Path(__file__).resolve().parents[2] / "chapters/start/notation.md").read_text(encoding="utf8")
+TEXT = (Path(__file__).resolve().parents[2] / "chapters/appendix/notation.md").read_text(encoding="utf8")
 TABLE = TEXT[TEXT.index("```{list-table}") :]
 ROWS = [row.split("\n  - ") for row in re.split(r"\n\* - ", TABLE.split("\n```", 1)[0])[1:]]
 NAMES = sorted({name for row in ROWS for name in re.findall(r"`([\w.]+)`", row[-1])} - {"fairpca"})

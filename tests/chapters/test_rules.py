@@ -27,6 +27,9 @@ CHAPTERS = notebooks.chapters_in_toc()
 NOTEBOOKS = notebooks.executable_chapters()
 MAX_LINES = 430
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+# What is looked up and not read has no frame; exercises go with the chapters before them.
+UNFRAMED = ("intro", "appendix/", "use/api", "use/cli", "start/find_your_figure", "exercises")
+HIDDEN = {"parameters", "hide-input", "remove-input", "hide-cell", "remove-cell"}
 FENCE = re.compile(r"^(`{3,}|:{3,}|~{3,})")
 
 
@@ -146,6 +149,40 @@ def test_notebook_keeps_the_rules(source: Path) -> None:
         settings = cell.metadata.get("mystnb", {})
         if "figure" in settings:
             assert settings.get("image", {}).get("alt"), f"{settings['figure']['name']} has no alt text"
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=notebooks.title)
+def test_chapter_asks_answers_and_says_what_follows(source: Path) -> None:
+    if any(word in notebooks.title(source) for word in UNFRAMED):
+        return
+    text = source.read_text(encoding="utf8")
+    lead = re.search(r"^# .*?\n\n(.*?)(?=^```|^## )", text, re.DOTALL | re.MULTILINE)[1].strip()
+    assert "?" in lead.split("\n\n")[0], "the first paragraph asks the question of the chapter"
+    assert len(lead.splitlines()) >= 2, "the answer follows before anything else"
+    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert sections[-1] == "So what", "a chapter ends with what a reader may act on"
+    end = text[text.index("\n## So what\n") :]
+    assert "```{code-cell}" not in end, "after the last word there is nothing to compute"
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS, ids=notebooks.title)
+def test_visible_code_is_what_a_reader_would_type(source: Path) -> None:
+    if source.stem == "exercises":
+        return  # solutions are folded, and check what they say
+    for cell in jupytext.read(source).cells:
+        if cell.cell_type != "code" or HIDDEN & set(cell.metadata.get("tags", [])):
+            continue
+        lines = cell.source.splitlines()
+        assert len(lines) <= 12, f"hide or shorten:\n{cell.source}"
+        assert max(map(len, lines)) <= 85, f"wider than the page:\n{cell.source}"
+        assert not re.search(r"^\s*assert\b|np\.testing|\bglue\(|# noqa", cell.source, re.MULTILINE), (
+            f"checks and glue go into a cell tagged remove-input:\n{cell.source}"
+        )
+
+
+def test_readers_do_not_see_the_parameters() -> None:
+    style = (ROOT / "_static/book.css").read_text(encoding="utf8")
+    assert re.search(r"\.cell\.tag_parameters\s*\{\s*display: none;", style)
 
 
 def test_documents_name_only_commands_and_files_that_exist() -> None:
@@ -277,6 +314,8 @@ def test_execution_is_reused_until_something_changes(checkout: Path) -> None:
     assert not first.reused
     edit(page, "Some words.", "Other words.")
     assert notebooks.execute(page, root=checkout).reused, "prose is no reason to execute again"
+    edit(page, 'ipython3\nprint("n is", n)', 'ipython3\n:tags: [hide-input]\nprint("n is", n)')
+    assert notebooks.execute(page, root=checkout).reused, "neither is hiding the code of a cell"
     assert fill_cache.fill("smoke", checkout) == 1
 
     # An execution that somebody altered, or that a full disk cut short, is none.
@@ -367,7 +406,7 @@ def test_template_in_contributing_is_a_good_chapter(checkout: Path) -> None:
     }
     notebooks.execute(page, root=checkout)
     shown = fill_cache.book_notebook(page, "smoke", checkout)
-    assert any("image/png" in output.get("data", {}) for cell in shown.cells for output in cell.get("outputs", []))
+    assert any("image/svg+xml" in output.get("data", {}) for cell in shown.cells for output in cell.get("outputs", []))
 
 
 @pytest.mark.parametrize(
