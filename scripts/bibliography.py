@@ -10,7 +10,6 @@ from typing import Any
 
 from pybtex.database import parse_file
 
-VENUES = ("journal", "booktitle", "publisher", "howpublished")
 FILE = Path(__file__).resolve().parents[1] / "references.bib"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -205,6 +206,11 @@ def _ours(ours: pd.DataFrame, keys: Sequence[str], published: pd.DataFrame) -> p
     return right.assign(known=True)
 
 
+# In a reason: how many times what repetition moves; and what is said where it moves nothing.
+_RATIO = re.compile(r"(: |\. |^)\{moves:\.1f\} times (.*?) \(\{noise:\.2g\}\)")
+_NO_RATIO = ("{0}More than {1}, which is nothing here", "{0}more than {1}, which is nothing here")
+
+
 def _reason(exhibit: str, row: Mapping[Hashable, Any], reasons: Sequence[Mapping[Hashable, Any]]) -> str:
     fields = ("dataset", "method", "setting", "d", "metric", "statistic")
     wanted = [exhibit, *(str(row.get(name, "")) for name in fields)]
@@ -213,7 +219,10 @@ def _reason(exhibit: str, row: Mapping[Hashable, Any], reasons: Sequence[Mapping
         if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
             size = abs(float(row["difference"]))
             spread, noise = float(row.get("spread", np.nan)), float(row.get("noise", np.nan))
-            return str(candidate["reason"]).format(
+            reason = str(candidate["reason"])
+            if noise == 0:  # there is no ratio to what moves nothing
+                reason = _RATIO.sub(lambda found: _NO_RATIO[found[1] == ": "].format(*found.groups()), reason)
+            return reason.format(
                 spread=spread,
                 away=_ratio(size, spread),
                 noise=noise,
