@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -41,11 +42,16 @@ def show(*_: Any, **__: Any) -> None:
 
 
 def pictures(figure: Any) -> dict[str, str]:
-    """Return the figure for a desktop and for a phone; the figure itself is left in the second form."""
+    """Return the figure for a desktop and, where it fits one column, for a phone; it is left in the second form."""
     lighten(figure)
-    wide = drawn(figure)
-    for_phone(figure)
-    return {"text/plain": "<Figure>", "image/svg+xml": wide, PHONE: drawn(figure)}
+    found = {"text/plain": "<Figure>", "image/svg+xml": drawn(figure)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="constrained_layout not applied")
+        try:
+            for_phone(figure)
+            return found | {PHONE: drawn(figure)}
+        except UserWarning:  # it does not fit into one column; a phone shows the figure as it is
+            return found
 
 
 def drawn(figure: Any) -> str:
