@@ -1,12 +1,17 @@
 """One BLAS thread for all tests; the data mirror beside the checkout is used when it is there."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# A shell that runs the tests in the background leaves Ctrl-C ignored, here and in whatever tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR = ROOT.parent / "shared" / "data"
