@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -190,13 +191,19 @@ def _client(address: str) -> Iterator[Any]:
     logger.setLevel(logging.CRITICAL + 1)
     client = None
     try:
+        why = ""
         try:
             client = Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+        if client is None:
+            # What is left of the client ends now: were it collected while the next one starts, both would wait for one
+            # lock of Dask's. For the same reason the error is raised here, where nothing refers to it any more.
+            gc.collect()
             raise ClusterError(
-                f"There is no Dask scheduler at {address!r} ({' '.join(str(error).split()) or type(error).__name__}). "
+                f"There is no Dask scheduler at {address!r} ({why}). "
                 "Give the address that the scheduler prints when it starts, such as tcp://10.0.0.1:8786."
-            ) from None
+            )
         with client.as_current():
             yield client
     finally:

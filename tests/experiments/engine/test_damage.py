@@ -1,5 +1,6 @@
 """What goes wrong around a run: damaged stores, processes that end, clusters that are not there, shared stores."""
 
+import gc
 import os
 import signal
 import sqlite3
@@ -136,7 +137,11 @@ def impatient(monkeypatch):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://x", "127.0.0.1"])
 def test_no_cluster(store, impatient, address):
+    from distributed import Client
+
     assert "There is no Dask scheduler at" in in_cluster(address, store)
+    left = [thing for thing in gc.get_objects() if isinstance(thing, Client) and thing.status != "closed"]
+    assert not left, "a client that is collected while another one starts blocks both for ever"
 
 
 @pytest.fixture
