@@ -66,9 +66,9 @@ def drawn(figure: Any) -> str:
 def lighten(figure: Any) -> None:
     """Turn clouds of many marks into pixels; lines, axes and letters stay sharp."""
     for ax in figure.axes:
-        for marks in ax.collections:
-            if max(len(marks.get_offsets()), len(marks.get_paths())) > MANY:
-                marks.set_rasterized(True)
+        clouds = [marks for marks in ax.collections if max(len(marks.get_offsets()), len(marks.get_paths())) > MANY]
+        for part in clouds if ax.name == "rectilinear" else [ax] * bool(clouds):  # in space only the whole can be
+            part.set_rasterized(True)
         for line in ax.lines:
             if line.get_marker() not in ("", " ", "None", None) and len(line.get_xdata()) > MANY:
                 line.set_rasterized(True)
