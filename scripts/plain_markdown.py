@@ -99,6 +99,8 @@ class Translator:
             if content not in self.glued:
                 raise ChapterError(f"{self.page}: no cell glues {content!r}")
             return self.glued[content]
+        if role in ("func", "class", "meth", "mod", "attr"):
+            return f"`{content.lstrip('~')}`"
         if role == "doc":
             return self.link(self.document(target), text)
         if role in ("prf:ref", "numref", "eq", "ref"):

@@ -29,7 +29,7 @@ def power(board: pd.DataFrame) -> pd.DataFrame:
     """
     judged = board[board["kind"].isin(["number", "stored"]) & board["verdict"].isin(["equal", "close", "differs"])]
     judged = judged[judged["printed"].notna()]
-    digits = judged["printed_text"].str.partition(".")[2].str.len()
+    digits = judged["printed_text"].astype(str).str.replace(r"^[^.]*\.?", "", regex=True).str.len()
     allowed = np.maximum(judged["tolerance"].astype(float), 0.5 * 10.0**-digits) * (1 + 1e-9)
     judged = judged.assign(allowed=allowed, accepted=judged["verdict"].isin(["equal", "close"]))
     rows = []

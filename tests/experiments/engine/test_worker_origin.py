@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -12,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from fairpca import __version__
 from fairpca.experiments.engine.origin import Origin, OriginError, origin, refuse_other_origin
 from fairpca.experiments.engine.runner import Cell, Store, get, register, run
 
+_OURS = re.escape(__version__)
+OTHER_VERSION = rf"it has fairpca 99\.{_OURS}, this run {_OURS}\. Nothing that it computed is stored\. Install"
 ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENT = """
 from fairpca.linalg import fix_signs
@@ -94,7 +98,7 @@ def no_experiment(folder):
         (same, None),
         (other_experiment, r"its code hash is {not_ours}, that of this run {ours}\. Nothing .* is stored"),
         (other_library, r"its code hash is {not_ours}, that of this run {ours}\. Nothing"),
-        (other_version, r"it has fairpca 99\.0\.1\.0, this run 0\.1\.0\. Nothing that it computed is stored\. Install"),
+        (other_version, OTHER_VERSION),
         (other_runner, r"cannot compute cells of 'workers/shared' .*the same fairpca, experiments and packages"),
         (no_experiment, r"cannot compute cells of 'workers/shared' .*the same fairpca, experiments and packages"),
     ],

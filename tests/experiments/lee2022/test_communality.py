@@ -25,6 +25,7 @@ def test_tables_and_verdicts_are_those_of_the_stored_loadings():
 
 def test_communality_column_is_that_of_the_stored_loadings():
     cells = table1_cells()
+    cells = cells[cells["V"].notna()]  # what only says how far repetition moves numbers keeps no loadings
     for _, row in cells[cells["split"] == 3].iterrows():
         V = np.asarray(row["V"], dtype=float).T
         assert row["communality"] == pytest.approx(communality(V, PROTECTED[row["dataset"]]), abs=1e-12)
