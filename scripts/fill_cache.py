@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 import notebooks
+from book_figures import PHONE
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
@@ -60,6 +61,8 @@ def book_notebook(source: Path, profile: str, root: Path) -> Any:
         )
     for cell, run in zip(wanted, executed, strict=True):
         cell.outputs, cell.execution_count = run.outputs, run.execution_count
+        for output in cell.outputs:
+            output.get("data", {}).pop(PHONE, None)  # `_ext/phone_figures.py` takes it from the execution
     notebook.metadata["language_info"] = done.metadata.get("language_info", {})
     return notebook
 
