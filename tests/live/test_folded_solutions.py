@@ -48,7 +48,9 @@ def test_solution_folds_if_it_says_so(tmp_path: Path, kind: str) -> None:
     settings = {"extensions": ["myst_parser", "folded_solutions"], "html_theme": "basic"}
     with docutils_namespace():
         Sphinx(str(tmp_path), None, out, out, "html", settings, status=None, warning=complaints).build()
-    assert complaints.getvalue() == ""
+    # Another test of this process may have registered Sphinx's own directives before.
+    told = [line for line in complaints.getvalue().splitlines() if "already registered" not in line]
+    assert not told
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids)) and {"exr-one", "sol-one"} <= set(ids)
