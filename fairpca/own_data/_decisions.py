@@ -111,6 +111,10 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
     distinct = int(present.nunique())
     if distinct == 0:
         return Decision(name, "left out", "has no value at all")
+    number = column.dtype.kind in "biufM"
+    if name in rules.numbers and not number:
+        wrong = present.iloc[0]
+        raise ValueError(f"Column {name!r} is no column of numbers (it has {str(wrong)!r}); leave out --number {name}.")
     if distinct == 1 and not (missing and rules.missing == "impute" and column.dtype == object):
         return Decision(name, "left out", f"has the same value, {words_of(present)[0]!r}, in every row that has one")
     different = len(present) - int(present.value_counts().iloc[0])
@@ -126,10 +130,6 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
         )
     if not kept and _numbers_rows(present, name, distinct):
         return Decision(name, "left out", "numbers the rows; --keep takes it")
-    number = column.dtype.kind in "biufM"
-    if name in rules.numbers and not number:
-        wrong = present.iloc[0]
-        raise ValueError(f"Column {name!r} is no column of numbers (it has {str(wrong)!r}); leave out --number {name}.")
     if number and name not in rules.categories:
         return Decision(name, "number", _why_number(column, missing, rules))
     free = distinct > max(rules.max_levels, len(present) // 2)

@@ -152,7 +152,7 @@ def test_fit_wrong_file_and_method(tmp_path, capsys):
     header.write_text("a,b\n")
     for method, file, message in (
         ("pca", tmp_path / "absent.csv", "There is no file"),
-        ("pca", tmp_path, "is a folder"),
+        ("pca", tmp_path, "--out cannot be had for moments, or for files that are read in batches"),
         ("pca", empty, "cannot be read as a CSV file"),
         ("pca", header, "has a header but no rows"),
         ("tsne", header, "Unknown method 'tsne'; known are pca"),
