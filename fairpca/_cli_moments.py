@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import fairpca
@@ -192,23 +191,13 @@ def _contents(estimator: Any, moments: GroupMoments, scale: Any, options: argpar
     import pandas as pd
 
     from fairpca.own_data import Decision, SavedModel
-    from fairpca.own_data.writing import csv_bytes, plain, versions
+    from fairpca.own_data.writing import csv_bytes, fitted_facts, plain
 
     names = _names(moments)
     loadings = pd.DataFrame(estimator.components_, columns=names)
     loadings.insert(0, "component", list(estimator.get_feature_names_out()), allow_duplicates=True)
     decisions = tuple(Decision(name, "number", "a number in all rows") for name in names)
-    result = estimator.result_
-    facts = {
-        "method": options.method,
-        "estimator": type(estimator).__name__,
-        "parameters": estimator.get_params(),
-        "status": result.status,
-        "objective": result.objective,
-        "bound": result.bound,
-        "gap": result.gap,
-        "certificate": result.certificate,
-        "explained_variance_ratio": estimator.explained_variance_ratio_,
+    facts = fitted_facts(estimator, options.method) | {
         "sensitive": _cli_table.split(options.sensitive or "", "--sensitive"),
         "groups": {str(label): count for label, count in zip(moments.labels, moments.counts.tolist(), strict=True)},
         "target": None,
@@ -220,8 +209,6 @@ def _contents(estimator: Any, moments: GroupMoments, scale: Any, options: argpar
         "decisions": [{"column": name, "role": "number", "why": "a number in all rows"} for name in names],
         "notes": ["fitted to moments: in new rows a missing number gets the mean, since no median is known"],
         "warnings": [],
-        "versions": versions(),
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     model = SavedModel.of(None, estimator, decisions, dict(plain(facts)))
     # The estimator's own map subtracts the mean, in scaled units; no range is known that far values are drawn into.

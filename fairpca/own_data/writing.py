@@ -14,7 +14,7 @@ import fairpca
 from fairpca.own_data._decisions import Decision
 from fairpca.own_data.preparation import Prepared
 
-__all__ = ["csv_bytes", "plain", "provenance", "versions"]
+__all__ = ["csv_bytes", "fitted_facts", "plain", "provenance", "versions"]
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
@@ -43,11 +43,10 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any]:
-    """Return what a model file says about its origin."""
+def fitted_facts(estimator: Any, method: str) -> dict[str, Any]:
+    """Return what a model file says of the fit itself, wherever its moments came from."""
     result = estimator.result_
-    counts = prepared.labels.value_counts().sort_index()
-    facts = {
+    return {
         "method": method,
         "estimator": type(estimator).__name__,
         "parameters": estimator.get_params(),
@@ -57,6 +56,15 @@ def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any
         "gap": result.gap,
         "certificate": result.certificate,
         "explained_variance_ratio": estimator.explained_variance_ratio_,
+        "versions": versions(),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any]:
+    """Return what a model file says about its origin."""
+    counts = prepared.labels.value_counts().sort_index()
+    facts = fitted_facts(estimator, method) | {
         "sensitive": list(prepared.groups.columns),
         "groups": {label: int(count) for label, count in counts.items()},
         "target": None if prepared.target is None else prepared.target.name,
@@ -68,8 +76,6 @@ def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any
         "decisions": [_decided(d) for d in prepared.decisions],
         "notes": prepared.notes,
         "warnings": prepared.warnings,
-        "versions": versions(),
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return dict(plain(facts))
 
