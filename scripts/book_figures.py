@@ -98,10 +98,13 @@ def for_phone(figure: Any) -> None:
     for ax in figure.axes:
         ax.tick_params(labelsize=max(SMALLEST, 8.0))
         _wrap(ax)
+    # A layout costs as much as a picture: one to place the legends, one to thin the ticks, not one for each panel.
+    figure.draw_without_rendering()
     for ax in panels:
         _legend_outside(figure, ax)
+    figure.draw_without_rendering()
     for ax in panels:
-        _thin_ticks(figure, ax)
+        _thin_ticks(ax)
 
 
 def _rows(figure: Any, panels: list[Any]) -> list[list[list[Any]]]:
@@ -161,7 +164,6 @@ def _legend_outside(figure: Any, ax: Any) -> None:
     legend = ax.get_legend()
     if legend is None:
         return
-    figure.draw_without_rendering()
     box, frame = legend.get_window_extent(), ax.get_window_extent()
     inside = box.x0 >= frame.x0 - 2 and box.x1 <= frame.x1 + 2 and box.y0 >= frame.y0 - 2 and box.y1 <= frame.y1 + 2
     if inside and box.width * box.height < 0.2 * frame.width * frame.height:
@@ -175,16 +177,14 @@ def _legend_outside(figure: Any, ax: Any) -> None:
             handles, labels, title=title, fontsize=size, ncols=columns, columnspacing=1.0, handletextpad=0.5,
             loc="upper center", bbox_to_anchor=(0.5, room), frameon=False,
         )  # fmt: skip
-        figure.draw_without_rendering()
         if legend.get_window_extent().width <= 0.95 * figure.bbox.width:
             break
 
 
-def _thin_ticks(figure: Any, ax: Any) -> None:
+def _thin_ticks(ax: Any) -> None:
     """Turn names below an axis that run into each other, and leave out numbers that do."""
     if ax.name != "rectilinear" or not ax.axison:
         return
-    figure.draw_without_rendering()
     shown = [label for label in ax.get_xticklabels() if label.get_text() and label.get_visible()]
     boxes = [label.get_window_extent() for label in shown]
     if all(a.x1 + 2 <= b.x0 for a, b in pairwise(boxes)):
