@@ -87,7 +87,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
 
 
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells
+    return cells.drop(columns="cell", errors="ignore")
 
 
 register(
