@@ -61,19 +61,26 @@ def test_facts_are_means_and_refuse_words_that_numbers_do_not_bear():
                 row |= {
                     "linear_auc": 0.5 if hides else 0.8,
                     "kernel_auc": value + noise,
-                    "seconds": 0.01,
+                    "seconds": 0.5 if name == "mbfpca_1e3" else 0.01,
                     "gap:loss": 3.0,
+                    "worst_loss": 3.0 - 0.7 * (name == "minmax_loss") + (name == "minmax_loss") * noise,
                 }
                 row |= {"auc:logistic": 0.8 - 0.1 * (hides and name != "gaussian_repair") + noise}
-                row |= {"selection_gap:logistic": 0.05 if hides else 0.3, "tpr_gap:logistic": 0.1 + rng.normal(0, 0.01)}
+                row |= {
+                    "selection_gap:logistic": 0.05 if hides else 0.3,
+                    "tpr_gap:logistic": 0.1 - 0.05 * hides + noise,
+                }
                 rows.append({"dataset": dataset, "split": split, "d": 2, "method": name, **row})
     cells = pd.DataFrame(rows)
-    measures = ["variance", "auc:logistic", "selection_gap:logistic", "tpr_gap:logistic"]
+    measures = ["variance", "worst_loss", "auc:logistic", "selection_gap:logistic", "tpr_gap:logistic"]
     found = facts(cells, prices(cells, measures, [name for name in kernel if name != "pca"]))
     assert (found["oblique-gain"], found["oblique-sure"], found["oblique-all"]) == ("2.0", "2", "2")
     assert (found["cost-least"], found["cost-most"], found["cost-most-table"]) == ("8.0", "12.0", "t")
     assert found["oblique-gap"] == "−0.25" and found["balancing-gap"] == "+0.00 to +0.00"
     assert found["kernel-mbfpca-1e3"] == "0.60" and found["price-mean-orthogonal"] == "12.0"
+    assert [found[f"loss-new{name}"] for name in ("", "-sure", "-worse", "-all")] == ["0.7", "2", "0", "2"]
+    assert (found["repair-sure"], found["repair-all"], found["seconds-others"]) == ("2", "2", "0.0")
+    assert found["tpr-oblique"] == "0.05"
     cells.loc[cells["method"] == "mean_oblique", "linear_auc"] = 0.9
     with pytest.raises(AssertionError, match="balancing errors"):
         facts(cells, prices(cells, measures, [name for name in kernel if name != "pca"]))
