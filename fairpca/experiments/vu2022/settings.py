@@ -17,8 +17,8 @@ from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, judge_settings, lists, numbers
 from fairpca.experiments.engine.verdicts import as_records, register_claims
 from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius, table2
-from fairpca.experiments.vu2022.protocol import run_split
-from fairpca.experiments.vu2022.tables import K
+from fairpca.experiments.vu2022.protocol import run_split, split_rows
+from fairpca.experiments.vu2022.tables import FACES, K
 
 __all__ = ["SETTINGS", "run_settings"]
 
@@ -96,6 +96,38 @@ def _repeats(statement: str, value: float) -> tuple[str, bool, str]:
     return f"{splits} splits", splits == value, "Another number of splits."
 
 
+def _splits(statement: str, value: float) -> tuple[str, bool, str]:
+    """Count the splits in the stored cells, and cut each data set's group sizes as the code does."""
+    cells: Any = load_results("vu2022/tables").cells
+    cells = cells[(cells["protocol"] == "printed") & (cells["dataset"] != FACES)]
+    seeds = {int(found) for found in cells.groupby(["dataset", "method"])["split"].nunique()}
+    share = inspect.signature(run_split).parameters["share"].default  # the tables pass none
+    counts: Any = load_results("vu2022/table2").table.pivot_table(index="dataset", columns="metric", values="value")
+    shares, different = [], set()
+    for dataset in cells["dataset"].unique():
+        groups = np.repeat([0, 1], counts.loc[dataset, ["n_group_0", "n_group_1"]].to_numpy(dtype=int))
+        parts = [split_rows(groups, share, int(seed))[0] for seed in cells["split"].unique()]
+        shares += [len(part) / len(groups) for part in parts]
+        different.add(len({tuple(np.sort(part)) for part in parts}))
+    text = (
+        f"{', '.join(map(str, sorted(seeds)))} splits, {', '.join(map(str, sorted(different)))} of them different, "
+        f"with {100 * min(shares):.1f} to {100 * max(shares):.1f} % of the rows for training"
+    )
+    stated = numbers(statement)[0] / 100
+    # Each group's share is rounded down, so up to two rows are missing.
+    good = seeds == different == {value} and stated - 2 / counts["n_samples"].min() <= min(shares)
+    return text, good and max(shares) <= stated, "Another number of splits, or another share."
+
+
+def _faces(statement: str, value: float) -> tuple[str, bool, str]:
+    counts: Any = load_results("vu2022/table2").table
+    faces = counts[counts["dataset"] == FACES].set_index("metric")["value"].astype(int)
+    n_group, side, other = (int(number) for number in numbers(statement))
+    sizes = [faces[f"n_group_{g}"] for g in (0, 1)]
+    text = f"{sizes[0]} and {sizes[1]} images of {faces['n_features']} pixels, drawn and resized by the text's rule"
+    return text, sizes == [n_group] * 2 and sum(sizes) == value and faces["n_features"] == side * other, "Other sizes."
+
+
 def _small_deviations(statement: str, value: float) -> tuple[str, bool, str]:
     table = load_results("vu2022/table2").table
     left = table[(table["metric"] == "n_small_sd") & (table["value"] > 0)]
@@ -154,6 +186,8 @@ SETTINGS: dict[str, Setting] = {
     "mean-grid": _grid(methods.MEAN_GRID["delta"]),
     "both-grid": _chosen_mu,
     "components": _number(K, "components"),
+    "splits": _splits,
+    "faces": _faces,
     "folds": _folds,
     "pareto-components": _number(pareto.COMPONENTS, "components"),
     "pareto-runs": _pareto_runs,
@@ -183,5 +217,8 @@ register_claims(
     "vu2022/settings",
     run_settings,
     "What the paper says about its settings, beside those of its program",
-    inputs=("published/vu2022/settings", *(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2"))),
+    inputs=(
+        "published/vu2022/settings",
+        *(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2", "tables")),
+    ),
 )
