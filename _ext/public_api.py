@@ -18,7 +18,7 @@ FOLDER = "chapters/use/api/"
 
 
 def _methods(thing: type) -> list[str]:
-    """Methods of a class of scikit-learn's kind that the package wrote; what scikit-learn adds is in its own documentation."""
+    """Methods that the package wrote; what scikit-learn adds to a class of its kind is in its own documentation."""
     found = []
     for name in dir(thing):
         method = inspect.getattr_static(thing, name)
