@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sphinx.util.nodes import make_refnode
 
 MARKER = re.compile(r"<!-- public names: ([\w.]+) -->")
@@ -17,7 +18,7 @@ FOLDER = "chapters/use/api/"
 
 
 def _methods(thing: type) -> list[str]:
-    """Methods of an estimator that the package wrote; what scikit-learn adds is in its own documentation."""
+    """Methods that the package wrote; what scikit-learn adds to a class of its kind is in its own documentation."""
     found = []
     for name in dir(thing):
         method = inspect.getattr_static(thing, name)
@@ -29,7 +30,7 @@ def _methods(thing: type) -> list[str]:
 
 def _entry(name: str, thing: Any) -> str:
     if inspect.isclass(thing):
-        if hasattr(thing, "fit") and hasattr(thing, "transform"):
+        if issubclass(thing, BaseEstimator):  # into which scikit-learn writes methods of its own
             methods = "".join(f"\n   .. automethod:: {method}\n" for method in _methods(thing))
             return f".. autoclass:: {name}\n{methods}"
         return f".. autoclass:: {name}\n   :members:\n"

@@ -132,9 +132,11 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
         return Decision(name, "left out", "numbers the rows; --keep takes it")
     if number and name not in rules.categories:
         return Decision(name, "number", _why_number(column, missing, rules))
-    free = distinct > max(rules.max_levels, len(present) // 2)
+    each_once = distinct == len(present) >= _ENOUGH_ROWS  # also where the rows are few
+    free = each_once or distinct > max(rules.max_levels, len(present) // 2)
     if free and not kept and name not in rules.categories:
-        return Decision(name, "left out", f"has {distinct} different values in {len(present)} rows, names or free text")
+        why = f"has {distinct} different values in {len(present)} rows, names or free text; --keep takes it"
+        return Decision(name, "left out", why)
     return _category(column, name, missing, rules)
 
 

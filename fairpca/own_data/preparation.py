@@ -222,8 +222,9 @@ def _without_missing_groups(
             continue
         if missing_groups == "error":
             raise ValueError(
-                f"The sensitive column {name!r} has no value in {int(absent.sum())} rows ({table.where(absent)}). Fill "
-                "them in, or say --missing-groups drop (leave these rows out) or own (a group of their own)."
+                f"The sensitive column {name!r} has no value in {int(absent.sum())} of {len(absent)} rows "
+                f"({table.where(absent)}). Fill them in, or say --missing-groups drop (leaves these rows out) or "
+                "--missing-groups own (makes them a group of their own)."
             )
         if missing_groups == "drop":
             rows = _left(rows, ~absent, f"no value of {name!r}", notes)

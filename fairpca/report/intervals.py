@@ -7,8 +7,10 @@ intervals are those of a mean of independent values (Bayle, Bayle, Janson and Ma
 normality of such cross-validated means for stable methods). What is estimated is the behaviour of models fitted to
 all rows but one part, which is what they are for.
 
-Two things go wrong with few rows. Squared errors have rare large values that twenty rows need not contain: the width
+Three things go wrong with few rows. Squared errors have rare large values that twenty rows need not contain: the width
 and the skewness of a small group's interval are then borrowed from the values of all groups, each divided by its mean.
+Nor need they contain the rare rows that keep a large area under a curve from being one, so its variance is never taken
+for smaller than that of a model of the ranks, at each area that is asked for (see `_rank_variance`).
 And parts are not independent of each other: where a classifier hardly finds the group, its direction follows the very
 rows that other parts hold out, which doubles the variance of the area under its curve (see `_dependence`).
 """
@@ -19,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from fairpca._validation import check_number
 
@@ -194,9 +196,11 @@ def auc_interval(
 ) -> Interval:
     """Interval for the AUC on new rows of classifiers that were fitted without the part that they score.
 
-    Rows are compared within their part only, since scores of different classifiers have no common scale. The standard
-    error is that of DeLong, DeLong and Clarke-Pearson (1988) from the rows' shares of won comparisons, widened for the
-    dependence between the parts, and the interval is symmetric on the logit scale.
+    Rows are compared within their part only, since scores of different classifiers have no common scale. The
+    interval holds the areas from which the one that was seen is not too far, in standard errors that belong to *them*:
+    those of Hanley and McNeil's (1982) model, as Newcombe (2006) recommends near one, where few rows or none are lost
+    and their variation says little. They are widened by what the rows' shares of won comparisons vary more than the
+    model says (DeLong, DeLong and Clarke-Pearson 1988), and for the dependence between the parts.
 
     Parameters
     ----------
@@ -236,15 +240,29 @@ def auc_interval(
     variance = sum(v for v, _ in pieces)
     freedom = variance**2 / max(sum(v**2 / f for v, f in pieces), 1e-300)
     freedom = max(freedom, min(f for _, f in pieces))
-    safe = float(np.clip(area, 0.5 / (n + 1), 1.0 - 0.5 / (n + 1)))  # a perfect score of n rows is no certainty
-    # With perfect separation all comparisons agree; the variance of one comparison more that does not is put there.
-    variance = max(variance, (safe * (1.0 - safe)) / (n + 1) ** 2)
+    # What is lost by rare rows is not in every sample: at least the variance that a model of the ranks has.
+    sizes = int(positive.sum()), int((~positive).sum())
+    modelled = _rank_variance(area, *sizes)
+    surplus = max(variance / modelled, 1.0) if modelled > 0 else 1.0
     if len(areas) > 1:
-        variance *= _dependence((area - 0.5) / np.sqrt(variance), dimensions)
-    half = float(stats.t.ppf(0.5 + level / 2.0, freedom)) * np.sqrt(variance) / (safe * (1.0 - safe))
-    logit = np.log(safe / (1.0 - safe))
-    low, high = (1.0 / (1.0 + np.exp(-(logit + sign * half))) for sign in (-1.0, 1.0))
+        surplus *= _dependence((area - 0.5) / np.sqrt(max(variance, modelled, 1e-300)), dimensions)
+    reach = float(stats.t.ppf(0.5 + level / 2.0, freedom)) * np.sqrt(surplus)
+
+    def beyond(true: float) -> float:
+        """Tell by how much a true area is too far from the one that was seen."""
+        return abs(area - true) - reach * float(np.sqrt(_rank_variance(true, *sizes)))
+
+    inside = float(np.clip(area, 1e-9, 1.0 - 1e-9))  # at the very ends the model has no variance
+    low = 0.0 if area <= 0.0 else optimize.brentq(beyond, 0.0, inside)
+    high = 1.0 if area >= 1.0 else optimize.brentq(beyond, inside, 1.0)
     return Interval(area, float(min(low, area)), float(max(high, area)), n)
+
+
+def _rank_variance(area: float, n_first: int, n_second: int) -> float:
+    """Variance of an area under Hanley and McNeil's (1982) model, with Newcombe's (2006) mean of the two sizes."""
+    size = (n_first + n_second) / 2.0 - 1.0
+    shares = 1.0 + size * (1.0 - area) / (2.0 - area) + size * area / (1.0 + area)
+    return max(area * (1.0 - area) * shares / (n_first * n_second), 0.0)
 
 
 def _placements(a: np.ndarray, b: np.ndarray) -> np.ndarray:

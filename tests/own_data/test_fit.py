@@ -79,7 +79,7 @@ def test_fit_standardises_and_combines_groups(people, tmp_path):
         ({}, ["--sensitive", "gender"], "has no column 'gender'; its columns are a, b, c, d, sex, old"),
         ({"a": np.nan}, ["--sensitive", "sex", "--keep", "a", "--drop", "b,c,d,old"], "a: has no value at all"),
         ({"a": [np.nan] * 6 + [1, 2] * 27}, ["--sensitive", "sex", "--missing", "error"], r"6 rows \(lines 2, 3, 4"),
-        ({"sex": [None] + ["f"] * 59}, ["--sensitive", "sex"], r"'sex' has no value in 1 rows \(lines 2\).*own"),
+        ({"sex": [None] + ["f"] * 59}, ["--sensitive", "sex"], r"'sex' has no value in 1 of 60 rows \(lines 2\).*own"),
         ({}, ["--sensitive", "sex", "--components", "9"], "n_components"),
         ({}, ["--sensitive", "sex", "--set", "spin=3"], "Parameters are "),
         ({}, ["--sensitive", "sex", "--set", "tol=" + "-" * 50000], "NAME=VALUE"),

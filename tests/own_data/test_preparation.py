@@ -70,6 +70,16 @@ def test_decisions_and_features(people):
         assert word in text
 
 
+def test_names_are_left_out_where_rows_are_few(people):
+    few = people.head(12).assign(note=[f"bacterium {i}" for i in range(12)])
+    found = prepare(as_table(few), ["sex"], rules=Rules(min_different=2))
+    assert roles(found)["note"] == "left out" and roles(found)["smoker"] == "pair"
+    kept = prepare(as_table(few), ["sex"], rules=Rules(min_different=2, keep=("note",)))
+    assert roles(kept)["note"] == "category"
+    three = prepare(as_table(few.head(3)), ["sex"], rules=Rules(min_different=1))
+    assert roles(three)["note"] == "category", "three words may differ by chance"
+
+
 def test_overriding(people):
     rules = Rules(scale="none", keep=("row", "note"), drop=("gender",), categories=("age",), max_levels=3)
     found = prepare(as_table(people), ["sex"], "paid", rules)

@@ -10,21 +10,27 @@ import pandas as pd
 
 from fairpca._validation import Groups
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
+from fairpca.experiments.unseen_rows.population import TABLES, Scale, population, prepared, sample
 from fairpca.report.cells import group_scores, squared_errors
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.method import Rows, fit_method
+from fairpca.report.method import Method, Rows, fit_method
 from fairpca.report.methods import get_method
 
-__all__ = ["BLOCK", "RATIO", "SIZES", "run_block"]
+__all__ = ["BLOCK", "RATIO", "run_block"]
 
-SIZES = (20, 50, 200)  # rows of the smaller group
-RATIO = 4  # rows of the larger group for each of them
+RATIO = 4  # rows of the larger group for each of the smaller one
 BLOCK = 50  # samples a cell
-_BLOCKS = {"pca": 8, "minmax_loss": 4}
 _POPULATION = 1000
 _PARTS, _COMPONENTS = 5, 2
 _QUANTITIES = ("small", "large", "difference", "gap", "recovery")
+_SETTINGS = {  # with their number of blocks; columns are standardised where nothing is said
+    ("pca", "n=20"): 20,
+    ("pca", "n=50"): 20,
+    ("pca", "n=200"): 20,
+    ("pca", "n=20, min-max"): 8,
+    ("pca", "n=20, none"): 8,
+    ("minmax_loss", "n=20"): 8,
+}
 
 
 def run_block(*, dataset: str, method: str, setting: str, split: int) -> dict[str, Any]:
@@ -37,12 +43,12 @@ def run_block(*, dataset: str, method: str, setting: str, split: int) -> dict[st
         wholly below it, and the median width.
     """
     X, groups = population(dataset, _POPULATION)
-    size = int(setting.removeprefix("n="))
-    rng = np.random.default_rng([split, size, len(X)])
+    size, scale = _read(setting)
+    rng, chosen = np.random.default_rng([split, size, len(X)]), get_method(method)
     found: dict[str, list[tuple[bool, bool, float]]] = {name: [] for name in _QUANTITIES}
     for _ in range(BLOCK):
         rows = sample(groups, (size, RATIO * size), rng)
-        for name, (interval, truth) in _intervals(X, groups, rows, method, rng).items():
+        for name, (interval, truth) in _intervals(X, groups, rows, chosen, scale, rng).items():
             held = interval.low <= truth <= interval.high
             found[name].append((held, interval.high < truth, interval.high - interval.low))
     kinds: dict[str, Any] = {}
@@ -53,8 +59,15 @@ def run_block(*, dataset: str, method: str, setting: str, split: int) -> dict[st
     return kinds
 
 
+def _read(setting: str) -> tuple[int, Scale]:
+    """Rows of the smaller group and scaling of the columns, as in "n=20, none"."""
+    size, _, told = setting.removeprefix("n=").partition(", ")
+    scales: dict[str, Scale] = {"": "standardise", "min-max": "min-max", "none": "none"}
+    return int(size), scales[told]
+
+
 def _intervals(
-    X: np.ndarray, groups: Groups, rows: np.ndarray, method: str, rng: np.random.Generator
+    X: np.ndarray, groups: Groups, rows: np.ndarray, method: Method, scale: Scale, rng: np.random.Generator
 ) -> dict[str, tuple[Interval, float]]:
     """Return each interval from a sample, with what is true of the models of the cross-fitting."""
     codes = groups.codes[rows]
@@ -66,9 +79,9 @@ def _intervals(
     true_errors, true_areas = np.zeros((_PARTS, 2)), np.zeros(_PARTS)
     for part in range(_PARTS):
         mask = parts == part
-        train, every = prepared(X[rows[~mask]], X)
+        train, every = prepared(X[rows[~mask]], X, scale=scale)
         known = Rows(train, Groups(groups.labels, codes[~mask]))
-        fitted = fit_method(get_method(method), known, _COMPONENTS)
+        fitted = fit_method(method, known, _COMPONENTS)
         Z_train, Z = fitted.encode(known.X, known.groups), fitted.encode(every, groups)
         squares = 100.0 * squared_errors(Z_train, known.X, Z, every) / np.sum(known.X.var(axis=0))
         told = group_scores(Z_train, codes[~mask], Z)
@@ -102,10 +115,9 @@ def _cells(profile: Profile) -> Iterable[Cell]:
     if profile == "smoke":
         return [Cell(dataset="wine_quality", method="pca", setting="n=20", split=0)]
     return [
-        Cell(dataset=dataset, method=method, setting=f"n={size}", split=split)
+        Cell(dataset=dataset, method=method, setting=setting, split=split)
         for dataset in TABLES
-        for method, blocks in _BLOCKS.items()
-        for size in (SIZES if method == "pca" else SIZES[:1])
+        for (method, setting), blocks in _SETTINGS.items()
         for split in range(blocks)
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from fairpca._validation import Groups, encode_groups
 from fairpca.datasets import load
 from fairpca.own_data import column_limits
 
-__all__ = ["TABLES", "population", "prepared", "sample"]
+__all__ = ["TABLES", "Scale", "population", "prepared", "sample"]
+
+Scale = Literal["standardise", "min-max", "none"]  # the second is no option of the commands, but what many do
 
 # Two groups each; measurements, money, games, letters and wine: from nearly normal to very skewed columns.
 TABLES = ("default_credit", "letter", "magic", "skillcraft", "wine_quality")
@@ -32,10 +35,12 @@ def sample(groups: Groups, sizes: tuple[int, int], rng: np.random.Generator) -> 
     return np.concatenate([rng.choice(groups.rows(int(g)), n) for g, n in zip(order, sorted(sizes), strict=True)])
 
 
-def prepared(train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """Return training rows and others as the commands prepare them: far values drawn in, standardised, by `train`."""
+def prepared(train: np.ndarray, *others: np.ndarray, scale: Scale = "standardise") -> list[np.ndarray]:
+    """Return training rows and others as the commands prepare them, by `train`: far values drawn in, then scaled."""
     limits = column_limits(train)
     known = np.clip(train, *limits)
-    mean, scale = known.mean(axis=0), known.std(axis=0)
-    scale = np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)
-    return [(rows - mean) / scale for rows in (known, *(np.clip(rows, *limits) for rows in others))]
+    mean, spread = known.mean(axis=0), np.ones(known.shape[1])
+    if scale != "none":
+        spread = known.std(axis=0) if scale == "standardise" else np.ptp(known, axis=0)
+        spread = np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-300), spread, 1.0)
+    return [(rows - mean) / spread for rows in (known, *(np.clip(rows, *limits) for rows in others))]
