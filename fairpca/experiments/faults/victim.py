@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -90,10 +91,9 @@ def register_all() -> None:
 
 
 if __name__ == "__main__":
-    from fairpca import cli
-
     # By its own name, as workers import it.
     from fairpca.experiments.faults import victim
 
     victim.register_all()
-    sys.exit(cli.main(sys.argv[1:]))
+    # As a program this stands above the command; as a module, below it.
+    sys.exit(importlib.import_module("fairpca.cli").main(sys.argv[1:]))
