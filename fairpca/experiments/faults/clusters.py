@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -84,9 +83,10 @@ def lost(folder: Path, tries: int, random: Random, *, what: str) -> list[Try]:
         with _scheduler() as (scheduler, address), _workers(address, 2, here) as workers:
             victim = Victim(here, PLAIN, "--cluster", address, sleep=0.2)
             live = victim.reached(int(random.integers(1, CELLS - 1)))
-            doomed = {"one worker": workers[:1], "all workers": workers, "scheduler": [scheduler]}[what]
-            for process in doomed:
-                process.send_signal(signal.SIGKILL)
+            if what == "scheduler":
+                scheduler.kill()
+            for process in workers[: {"one worker": 1, "all workers": 2, "scheduler": 0}[what]]:
+                process.kill()
             code, text = victim.wait(), victim.errors()
         problem = ""
         if what == "one worker":

@@ -81,7 +81,7 @@ def interrupted_fits(folder: Path, tries: int, random: Random, *, kind: str) -> 
             stdout=subprocess.PIPE,
             stderr=file,
         )
-    found = []
+    found: list[Try] = []
     for _ in range(tries):
         word = _line(child, 120.0)
         if word != "go":

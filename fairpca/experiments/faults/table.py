@@ -28,14 +28,14 @@ def _kills() -> dict[tuple[str, str], tuple[int, Fault]]:
     for words, what in targets.items():
         for jobs in (1, 2):
             kill = functools.partial(runs.killed, what=what, sign="SIGKILL", jobs=jobs)
-            found["killed", f"kill -9 of {words}, {_processes(jobs)}"] = (3 if what == "worker" else 6, kill)
+            found["killed", f"kill -9 of {words}, {_processes(jobs)}"] = (4 if what == "worker" else 10, kill)
     for sign, words in (("SIGINT", "Ctrl-C (SIGINT)"), ("SIGTERM", "SIGTERM")):
         for jobs in (1, 2):
             stop = functools.partial(runs.killed, what="process", sign=sign, jobs=jobs)
-            found["stopped", f"{words}, {_processes(jobs)}"] = (5, stop)
+            found["stopped", f"{words}, {_processes(jobs)}"] = (8, stop)
     for jobs in (1, 2):
         stop = functools.partial(runs.killed, what="process", sign="SIGINT", jobs=jobs, name="victim/stubborn")
-        found["stopped", f"Ctrl-C, cells swallow it, {_processes(jobs)}"] = (5, stop)
+        found["stopped", f"Ctrl-C, cells swallow it, {_processes(jobs)}"] = (8, stop)
     return found
 
 
