@@ -28,14 +28,14 @@ def _kills() -> dict[tuple[str, str], tuple[int, Fault]]:
     for words, what in targets.items():
         for jobs in (1, 2):
             kill = functools.partial(runs.killed, what=what, sign="SIGKILL", jobs=jobs)
-            found["killed", f"kill -9 of {words}, {_processes(jobs)}"] = (4 if what == "worker" else 10, kill)
+            found["killed", f"kill -9 of {words}, {_processes(jobs)}"] = (1 if what == "worker" else 3, kill)
     for sign, words in (("SIGINT", "Ctrl-C (SIGINT)"), ("SIGTERM", "SIGTERM")):
         for jobs in (1, 2):
             stop = functools.partial(runs.killed, what="process", sign=sign, jobs=jobs)
-            found["stopped", f"{words}, {_processes(jobs)}"] = (8, stop)
+            found["stopped", f"{words}, {_processes(jobs)}"] = (2, stop)
     for jobs in (1, 2):
         stop = functools.partial(runs.killed, what="process", sign="SIGINT", jobs=jobs, name="victim/stubborn")
-        found["stopped", f"Ctrl-C, cells swallow it, {_processes(jobs)}"] = (8, stop)
+        found["stopped", f"Ctrl-C, cells swallow it, {_processes(jobs)}"] = (2, stop)
     return found
 
 
@@ -45,36 +45,37 @@ def _processes(jobs: int) -> str:
 
 def _all() -> dict[tuple[str, str], tuple[int, Fault]]:
     found = _kills()
-    found["together", "two runs on one store"] = (6, functools.partial(runs.together, runs=2))
-    found["together", "three runs on one store"] = (6, functools.partial(runs.together, runs=3))
-    found["together", "three runs, one of them killed"] = (6, functools.partial(runs.together, runs=3, kill=True))
+    found["together", "two runs on one store"] = (3, functools.partial(runs.together, runs=2))
+    found["together", "three runs on one store"] = (3, functools.partial(runs.together, runs=3))
+    found["together", "three runs, one of them killed"] = (3, functools.partial(runs.together, runs=3, kill=True))
     deaths = ("SIGKILL", "SIGSEGV", "SIGABRT", "exit code 3")
     for number, death in enumerate(deaths):
         for jobs in (1, 2):
             fault = functools.partial(runs.deadly, jobs=jobs, number=number)
             found["deadly cell", f"a cell ends its process ({death}), {_processes(jobs)}"] = (1, fault)
-    found["disk", "the disk of the store is full"] = (6, functools.partial(runs.full_disk, saving=False))
-    found["disk", "the disk of the results is full"] = (6, functools.partial(runs.full_disk, saving=True))
-    found["disk", "a limit on the size of files"] = (15, runs.size_limit)
-    found["disk", "kill -9 while results are replaced"] = (12, runs.killed_while_saving)
+    found["disk", "the disk of the store is full"] = (2, functools.partial(runs.full_disk, saving=False))
+    found["disk", "the disk of the results is full"] = (2, functools.partial(runs.full_disk, saving=True))
+    found["disk", "a limit on the size of files"] = (5, runs.size_limit)
+    found["disk", "kill -9 while results are replaced"] = (4, runs.killed_while_saving)
     words = {"byte": "one byte changed", "bit": "one bit flipped", "truncation": "cut short", "page": "a page of zeros"}
     for change, text in words.items():
-        found["damaged store", text] = (300, functools.partial(files.damaged_store, change=change))
+        found["damaged store", text] = (200, functools.partial(files.damaged_store, change=change))
     found["damaged store", "no store: text, noise, folder, device, other databases"] = (60, files.foreign_store)
     for suffix in (".csv", ".cells.csv.gz", ".json"):
         fault = functools.partial(files.damaged_results, suffix=suffix)
-        found["damaged results", f"the {suffix} file changed or cut short"] = (60, fault)
+        found["damaged results", f"the {suffix} file changed or cut short"] = (30, fault)
     for what in ("one worker", "all workers", "scheduler"):
-        found["cluster", f"kill -9 of {what}"] = (2, functools.partial(clusters.lost, what=what))
+        found["cluster", f"kill -9 of {what}"] = (1, functools.partial(clusters.lost, what=what))
     found["cluster", "no scheduler at the address"] = (1, functools.partial(clusters.never_there, workers=True))
     found["cluster", "no workers"] = (1, functools.partial(clusters.never_there, workers=False))
     for alter in ("another experiment", "another version", "no package"):
         found["cluster", f"worker with {alter}"] = (1, functools.partial(clusters.other_code, alter=alter))
     for kind in fits.FITS:
-        found["fit", kind] = (10, functools.partial(fits.interrupted_fits, kind=kind))
+        found["fit", kind] = (6, functools.partial(fits.interrupted_fits, kind=kind))
     return found
 
 
+# The first number is how often a fault is made; those that start and kill processes cost seconds each.
 FAULTS = _all()
 # A second or two each, and one of each thing that is attacked.
 _SMOKE = (("damaged store", "cut short"), ("damaged results", "the .csv file changed or cut short"), ("fit", "PCA"))

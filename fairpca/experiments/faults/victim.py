@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import os
 import signal
@@ -72,7 +73,7 @@ def tabulate(frame: pd.DataFrame) -> pd.DataFrame:
     return tidy(frame, ["value"])
 
 
-def _deadly_cells(death: str) -> list[Cell]:
+def _deadly_cells(death: str, profile: Profile) -> list[Cell]:
     return [Cell(method="plain", setting=death, split=split) for split in range(CELLS)]
 
 
@@ -83,7 +84,7 @@ def register_all() -> None:
     for number, death in enumerate(DEATHS):
         register(
             f"victim/deadly{number}",
-            cells=lambda profile, death=death: _deadly_cells(death),
+            cells=functools.partial(_deadly_cells, death),
             run_cell=run_deadly,
             tabulate=tabulate,
             title="Ends its process",
