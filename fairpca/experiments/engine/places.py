@@ -207,7 +207,7 @@ def _client(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise ImportError("A cluster needs Dask: pip install 'fairpca[scale]'.") from error
     # What it has to say stands in our errors; its own messages are tracebacks. Its parts have levels of their own.
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    names = ["asyncio", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed"))]
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     for logger in levels:
         logger.setLevel(logging.CRITICAL + 1)
@@ -231,5 +231,7 @@ def _client(address: str) -> Iterator[Any]:
     finally:
         if client is not None:
             client.close(timeout=2)
+            # What was under way when connections broke tells of it when it is collected: now, not in somebody's output.
+            gc.collect()
         for logger, level in levels.items():
             logger.setLevel(level)
