@@ -245,6 +245,20 @@ def test_results_are_saved_from_a_clean_tree_only(store, tmp_path, monkeypatch):
         save_results("toy/table", "paper", store=store)
 
 
+def test_looking_at_a_repository_never_locks_it(tmp_path, monkeypatch):
+    """A run may be killed at any moment; git, asked for the changes, writes its index anew unless told not to."""
+    repository(tmp_path)
+    monkeypatch.setattr(provenance, "_root", lambda: tmp_path)
+    (tmp_path / "file").touch()
+    os.utime(tmp_path / "file", (1, 1))
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    assert provenance.commit_and_changes()[1] == []
+    assert index.read_bytes() == before
+    subprocess.run(["git", "-C", str(tmp_path), "status"], check=True, capture_output=True)
+    assert index.read_bytes() != before, "the check must be able to fail"
+
+
 def test_versions_are_those_of_the_process_that_computed(store, tmp_path):
     """Not those of the one that saves."""
     run("toy/table", "paper", store=store, verbose=0)
