@@ -10,6 +10,7 @@ import io
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,21 @@ FAILED = ("fails", "refuted", "holds in part")
 
 def table(frame: pd.DataFrame) -> str:
     """Return a frame as a table of HTML in one line, which Markdown leaves alone."""
-    cells = [f"<th>{escape(str(name))}</th>" for name in frame.columns]
-    rows = ["".join(cells)]
+    looks = [" class=number" if len(frame) and frame[name].map(_is_number).all() else "" for name in frame.columns]
+    head = "".join(f"<th{look}>{escape(str(name))}</th>" for name, look in zip(frame.columns, looks, strict=True))
+    rows = []
     for row in frame.itertuples(index=False):
-        cells = []
-        for value in row:
-            number = isinstance(value, int | float) or re.fullmatch(r"[\d,]+", str(value))
-            cells.append(f"<td{' class=number' if number else ''}>{escape(str(value))}</td>")
-        rows.append("".join(cells))
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        rows.append("".join(f"<td{look}>{_words(value)}</td>" for value, look in zip(row, looks, strict=True)))
+    return f"<table><thead><tr>{head}</tr></thead>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) or re.fullmatch(r"[\d,]+", str(value)) is not None
+
+
+def _words(value: object) -> str:
+    """Return a cell's text for HTML; what stands in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(str(value)))
 
 
 def with_names(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -65,14 +72,18 @@ def by_exhibit(board: pd.DataFrame) -> pd.DataFrame:
     return frame[["paper", "exhibit", "numbers", *verdicts]].astype(dict.fromkeys(verdicts, int))
 
 
-def by_reason(rows: pd.DataFrame) -> str:
-    """Count rows by the exhibit and the reason that is stated for them."""
+# The reason of a row goes on with what was measured at it: how far it is away in units of the noise, or by how much.
+_MEASURED = r"[.:] (?=(?:[\d.]+|inf) times|[Mm]ore than (?:what|the standard deviation)|Ours is the mean over)"
+
+
+def by_reason(rows: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """Count rows by the exhibit and the reason that is stated for them; the report counts what is in common."""
     if rows.empty:
         return ""
-    # The reason of a row ends with how far it is away in units of the noise; the report counts what is in common.
-    common = rows["reason"].str.split(r"[.:] (?=(?:[\d.]+|inf) times)", n=1, regex=True).str[0]
-    found = rows.assign(reason=common).groupby(["exhibit", "reason"]).size().rename("numbers").reset_index()
-    return table(found.sort_values("numbers", ascending=False))
+    common = rows["reason"].str.split(_MEASURED, n=1, regex=True).str[0]
+    named = rows.assign(reason=common, exhibit=rows["exhibit"].map(lambda key: titles.get(key, key)))
+    found = named.groupby(["exhibit", "reason"]).size().rename("numbers").reset_index()
+    return table(found.sort_values(["exhibit", "numbers"], ascending=[True, False]))
 
 
 def statements(rows: pd.DataFrame) -> str:
@@ -117,7 +128,11 @@ def about(paper: Any, board: pd.DataFrame) -> dict[str, Any]:
         "shares": paper.shares,
         "several": len(bibliography.works()[paper.cite].authors) > 1,
         "line": counts_line(rows),
-        "reasons": by_reason(rows[(rows["kind"] == "number") & (rows["verdict"] == "differs")]),
+        "reasons": by_reason(
+            rows[(rows["kind"] == "number") & (rows["verdict"] == "differs")],
+            {key: exhibit.title for key, exhibit in paper.exhibits.items()},
+        ),
+        "open": " ".join(dict.fromkeys(part["reason"] for part in paper.open)),
         "failed": statements(rows[(rows["kind"] == "claim") & rows["verdict"].isin(FAILED)]),
     }
 

@@ -58,10 +58,20 @@ def test_every_count_is_that_of_the_results(board: pd.DataFrame) -> None:
 
 def test_reasons_are_counted_by_what_they_have_in_common() -> None:
     rows = pd.DataFrame(
-        {"exhibit": "t", "reason": ["Ties: 3 times the noise.", "Ties. inf times the noise.", "Other."]}
+        {
+            "exhibit": "t",
+            "reason": [
+                "Ties: 3 times the noise.",
+                "Ties. inf times the noise.",
+                "Ties: more than what a perturbation leaves, 9 % of the printed number.",
+                "See `a/b`.",
+            ],
+        }
     )
-    assert "<td>Ties</td><td class=number>2</td>" in report.by_reason(rows)
-    assert report.by_reason(rows[:0]) == ""
+    found = report.by_reason(rows, {"t": "Table T"})
+    assert "<td>Table T</td><td>Ties</td><td class=number>3</td>" in found
+    assert "<code>a/b</code>" in found
+    assert report.by_reason(rows[:0], {}) == ""
 
 
 def test_metadata_of_the_replication() -> None:

@@ -41,6 +41,11 @@ def code_hash(function: Callable[..., Any]) -> str:
         First 32 hexadecimal digits of a SHA-256.
     """
     pieces = code_pieces(function)
+    if not pieces:
+        raise ValueError(
+            f"The file with {getattr(function, '__qualname__', function)!r} has changed since it was loaded, so nobody "
+            "can say which code would compute. Start again."
+        )
     digest = hashlib.sha256()
     for label in sorted(pieces):
         digest.update(f"{label}\0{pieces[label]}\0".encode())

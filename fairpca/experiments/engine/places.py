@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -125,20 +125,16 @@ def on_cluster(name: str, tasks: Iterator[Task], address: str) -> Attempts:
         running: dict[Any, Task] = {}
         seen = time.monotonic()
         while True:
-            threads = sum(client.nthreads().values()) if client.status == "running" else 0
+            threads = _threads(client)
             for task in islice(tasks, max(0, 2 * threads - len(running))):
                 running[client.submit(attempt, task, pure=False)] = task
             try:
                 finished = (
                     wait_for(list(running), timeout=1.0, return_when="FIRST_COMPLETED").done if running else set()
                 )
-            except TimeoutError:
+            except _DISTURBED:
                 finished = set()
-            except Exception:
-                if client.status == "running":
-                    raise
-                finished = set()
-            if client.status == "running" and client.nthreads():
+            if _threads(client):
                 seen = time.monotonic()
             elif time.monotonic() - seen > PATIENCE:
                 raise _lost(client, address)
@@ -147,16 +143,41 @@ def on_cluster(name: str, tasks: Iterator[Task], address: str) -> Attempts:
                     return
                 time.sleep(0.1)
             for future in finished:
-                if future.status == "cancelled" and not (client.status == "running" and client.nthreads()):
-                    raise _lost(client, address)
+                if future.status == "cancelled":
+                    if not _threads(client):
+                        raise _lost(client, address)
+                    raise ClusterError(
+                        f"Somebody cancelled cells of {name!r} on the cluster at {address}, or its scheduler was "
+                        "started anew. Start the same run again; the finished cells are stored."
+                    )
+                result = _result(future, name, address)
+                if result is None:
+                    continue
                 del running[future]
-                yield _result(future, name, address)
+                yield result
 
 
-def _result(future: Any, name: str, address: str) -> Attempt:
+# What is raised while connections break; a scheduler or workers that are gone are noticed by their absence.
+_DISTURBED = (OSError, TimeoutError, CancelledError)
+# How long the bytes of a finished cell may be on their way, in seconds.
+_FETCH = 10.0
+
+
+def _threads(client: Any) -> int:
+    """How many threads of workers there are; none without a scheduler."""
     try:
-        return future.result()  # type: ignore[no-any-return]
+        return sum(client.nthreads().values()) if client.status == "running" else 0
+    except _DISTURBED:
+        return 0
+
+
+def _result(future: Any, name: str, address: str) -> Attempt | None:
+    """What a worker returned; None if that went with the worker, so that another one has to compute it again."""
+    try:
+        return future.result(timeout=_FETCH)  # type: ignore[no-any-return]
     except Exception as error:
+        if isinstance(error, _DISTURBED) and future.status != "error":
+            return None
         # Errors of cells come back as records, so this one is the worker's.
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ClusterError(
@@ -185,10 +206,11 @@ def _client(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise ImportError("A cluster needs Dask: pip install 'fairpca[scale]'.") from error
-    # What it has to say stands in our errors; its own messages are tracebacks.
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    # What it has to say stands in our errors; its own messages are tracebacks. Its parts have levels of their own.
+    names = ["asyncio", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed"))]
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL + 1)
     client = None
     try:
         why = ""
@@ -209,4 +231,7 @@ def _client(address: str) -> Iterator[Any]:
     finally:
         if client is not None:
             client.close(timeout=2)
-        logger.setLevel(level)
+            # What was under way when connections broke tells of it when it is collected: now, not in somebody's output.
+            gc.collect()
+        for logger, level in levels.items():
+            logger.setLevel(level)

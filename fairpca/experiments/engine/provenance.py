@@ -90,5 +90,7 @@ def _root() -> Path:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    # Only looked at: a run that is killed while git refreshes its index would leave the repository locked.
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     return result.stdout.rstrip()

@@ -270,3 +270,15 @@ def test_a_package_that_imports_its_own_submodule(hash_of):
     own = ("__init__.py", "'''A small package.'''", "from toypackage import helpers")
     symbols = hash_of(own, ("experiment.py", "total = used_here(split)", "total = helpers.used(split)"), symbols=True)
     assert "toypackage.helpers:used:0" in symbols
+
+
+def test_a_file_that_changed_since_it_was_loaded_has_no_hash(tmp_path, monkeypatch):
+    path = tmp_path / "edited_module.py"
+    path.write_text("def cell():\n    return 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    function = importlib.import_module("edited_module").cell
+    assert len(code_hash(function)) == 32
+    path.write_text("\n\n\ndef cell():\n    return 2\n")
+    with pytest.raises(ValueError, match=r"'cell' has changed since it was loaded.*Start again"):
+        code_hash(function)
+    sys.modules.pop("edited_module")

@@ -1,5 +1,6 @@
 """What goes wrong around a run: damaged stores, processes that end, clusters that are not there, shared stores."""
 
+import concurrent.futures
 import gc
 import os
 import signal
@@ -16,7 +17,7 @@ import toy_experiment
 
 from fairpca import cli
 from fairpca.experiments import Cell, register, run, save_results
-from fairpca.experiments.engine import provenance, results
+from fairpca.experiments.engine import places, provenance, results
 from fairpca.experiments.engine.runner import ClusterError, ResultsError, RunFailed, Store, StoreError, get
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,8 +118,6 @@ def test_the_next_experiment_still_runs(store, capsys):
 
 
 def in_cluster(address, store):
-    from fairpca.experiments.engine import places
-
     began = time.monotonic()
     with pytest.raises(ClusterError) as caught:
         run("toy/table", "paper", store=store, cluster=address, verbose=0)
@@ -130,8 +129,6 @@ def in_cluster(address, store):
 @pytest.fixture
 def impatient(monkeypatch):
     pytest.importorskip("distributed")
-    from fairpca.experiments.engine import places
-
     monkeypatch.setattr(places, "PATIENCE", 3.0)
 
 
@@ -161,6 +158,24 @@ def scheduler():
 
 def test_cluster_without_workers(store, impatient, scheduler):
     assert "has had no workers for 3 s. Start some" in in_cluster(scheduler[1], store)
+
+
+class Finished:
+    """A cell that a worker has finished, whose bytes do not come."""
+
+    def __init__(self, status, error):
+        self.status, self.error = status, error
+
+    def result(self, timeout):
+        assert timeout > 0, "a worker that dies with its results must not be waited for without end"
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [OSError("closed"), TimeoutError(), concurrent.futures.CancelledError()])
+def test_results_that_went_with_their_worker_are_computed_again(error):
+    assert places._result(Finished("finished", error), "toy/table", "tcp://there:1") is None
+    with pytest.raises(ClusterError, match="A worker of the cluster at tcp://there:1 cannot compute"):
+        places._result(Finished("error", error), "toy/table", "tcp://there:1")
 
 
 def stored(store):
@@ -228,6 +243,20 @@ def test_results_are_saved_from_a_clean_tree_only(store, tmp_path, monkeypatch):
     (tree / "file").write_text("2")
     with pytest.raises(ResultsError, match=r"uncommitted changes \(file\)"):
         save_results("toy/table", "paper", store=store)
+
+
+def test_looking_at_a_repository_never_locks_it(tmp_path, monkeypatch):
+    """A run may be killed at any moment; git, asked for the changes, writes its index anew unless told not to."""
+    repository(tmp_path)
+    monkeypatch.setattr(provenance, "_root", lambda: tmp_path)
+    (tmp_path / "file").touch()
+    os.utime(tmp_path / "file", (1, 1))
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    assert provenance.commit_and_changes()[1] == []
+    assert index.read_bytes() == before
+    subprocess.run(["git", "-C", str(tmp_path), "status"], check=True, capture_output=True)
+    assert index.read_bytes() != before, "the check must be able to fail"
 
 
 def test_versions_are_those_of_the_process_that_computed(store, tmp_path):
