@@ -83,7 +83,8 @@ FEWER = """() => {
           continue;
         }
       }
-      visit(child, ground);
+      // What names a control stays whole.
+      if (!child.matches("label, a, button, summary, legend, caption")) visit(child, ground);
     }
   };
   visit(document.body, "");
@@ -125,7 +126,9 @@ COLOURS = """() => {
 AXE = """async (options) => {
   const more = {resultTypes: ["violations"], preload: false};
   const found = await axe.run({exclude: [["mjx-container"]]}, {...options, ...more});
-  return found.violations.map(v => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`);
+  const reason = node => node.any[0]?.message.slice(0, 160) ?? "";
+  return found.violations.map(
+    v => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)} ${reason(v.nodes[0])}`);
 }"""
 MARKUP = {"runOnly": list(RULES), "rules": {"color-contrast": {"enabled": False}}}
 CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
@@ -185,10 +188,15 @@ def complaints(page: Any, site: Path, file: Path, axe: str, remarks: list[str]) 
     resize(page, "desktop")
     yield from (f"live figure {text}" for text in live_figures(page))
     yield from MORE.get(name, nothing)(page, remarks)
+    yield from (f"asks for {url}" for url in asked if not url.startswith(("file:", "data:", "blob:")))
+    yield from list(heard)
+    # From here on the page loses parts, so its scripts may complain about what they miss.
     page.add_script_tag(content=axe)
+    page.add_style_tag(content="*, ::before, ::after {transition: none !important; animation: none !important}")
     page.evaluate(FEWER)
     for view in SIZES:
         resize(page, view)
+        page.wait_for_timeout(350)  # so long after a change of size the theme marks what scrolls
         yield from (f"{view}: {text}" for text in page.evaluate(AXE, MARKUP))
     page.evaluate(COLOURS)
     for theme in ("light", "dark"):
@@ -196,8 +204,6 @@ def complaints(page: Any, site: Path, file: Path, axe: str, remarks: list[str]) 
         for view in SIZES:
             resize(page, view)
             yield from (f"{view}, {theme}: {text}" for text in page.evaluate(AXE, CONTRAST))
-    yield from (f"asks for {url}" for url in asked if not url.startswith(("file:", "data:", "blob:")))
-    yield from heard
 
 
 def nothing(page: Any, remarks: list[str]) -> Iterator[str]:
