@@ -22,7 +22,8 @@ def index_entries(docname: str) -> list[tuple[str, str, str, str, None]]:
         author = paper.short.split()[0]
         for place in load_places(paper.name).itertuples(index=False):
             if docname == f"chapters/{place.chapter}":
-                found.append(("single", f"{author} {place.item}", str(place.label), "", None))
+                # The search shows only main entries before what merely mentions the words.
+                found.append(("single", f"{author} {place.item}", str(place.label), "main", None))
     return found
 
 

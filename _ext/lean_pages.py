@@ -18,6 +18,8 @@ ICONS = "icons.css"
 SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.DOTALL)
 EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
 CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
+# The search reads each page that it found for an excerpt, which browsers refuse to pages that are opened as files.
+EXCERPT = ("else if (showSearchSummary)", 'else if (showSearchSummary && location.protocol !== "file:")')
 
 
 def _unused(script: str, page: str, text: str) -> bool:
@@ -99,6 +101,11 @@ def _finish(app: Any, exception: Exception | None) -> None:
             # What the theme tells its developers is no news for readers.
             file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
     (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")
+    search = static / "searchtools.js"
+    text = search.read_text(encoding="utf8")
+    if EXCERPT[0] not in text:
+        raise ExtensionError("Sphinx's search has changed; adapt _ext/lean_pages.py")
+    search.write_text(text.replace(*EXCERPT), encoding="utf8")
     for file in (library, *(static / "scripts").glob("*.map")):
         file.unlink()
 

@@ -4,8 +4,10 @@
     python scripts/check_site.py _build/html chapters/intro.html
 
 Nothing may break the rules of WCAG 2 A and AA that axe knows, write to the console, ask for anything elsewhere, be
-wider than the screen, be an image without pixels, or be a formula that is cut without a cue; live figures must obey the
-keyboard. Without a Chromium on the machine it says so and succeeds.
+wider than the screen, be an image without pixels, be a formula that is cut without a cue, or weigh more than `LIMITS`;
+live figures must obey the keyboard. The page that computes with a reader's table is given ten of them
+(`check_own_table.py`), and the search must find what the papers number (`check_search.py`). Without a Chromium on the
+machine it says so and succeeds.
 """
 
 from __future__ import annotations
@@ -13,21 +15,123 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import check_own_table
+import check_search
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
-# Formulas are drawn by MathJax from spans that axe knows nothing about; their spoken form is MathJax's own.
-AXE = """async (rules) => {
-  const options = {runOnly: rules, resultTypes: ["violations"], preload: false};
-  const found = await axe.run({exclude: [["mjx-container"]]}, options);
-  return found.violations.map(v => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`);
+FIRST = "chapters/intro.html"
+# Bytes, uncompressed: the page with everything that it loads, pictures included, and the text of pages of the API.
+LIMITS = {"first page": 1_200_000, "page": 2_500_000, "text of an API page": 200_000}
+# The rest of what a page needs for itself.
+MORE: dict[str, Callable[[Any, list[str]], Iterator[str]]] = {
+    check_own_table.PAGE: check_own_table.complaints,
+    check_search.PAGE: check_search.complaints,
+}
+READY = "!window.MathJax?.startup?.promise || window.MathJax.startup.promise.then(() => true)"
+# Two frames after a change of size or theme everything is laid out, if nothing is in motion; what moves for ever, or
+# never starts because it has gone, is waited for half a second.
+SETTLED = """async () => {
+  const wait = time => new Promise(done => setTimeout(done, time));
+  const frame = () => new Promise(requestAnimationFrame);
+  const still = async () => {
+    await frame();
+    await frame();
+    await Promise.all(document.getAnimations().map(a => a.finished.catch(() => {})));
+  };
+  await Promise.race([still(), wait(500)]);
 }"""
+# Axe looks at every element, and its time grows faster than their number. Rows of a table, lines of code and entries of
+# a list repeat one another: what looks the same and stands on the same ground is shown to axe twice at most. The
+# insides of formulas are left out, because axe knows nothing about them; their spoken form is MathJax's own.
+FEWER = """() => {
+  for (const formula of document.querySelectorAll("mjx-container")) formula.replaceChildren();
+  const STYLES = ["color", "backgroundColor", "backgroundImage", "fontSize", "fontWeight", "opacity", "display"];
+  const looks = new Map();
+  const look = e => {
+    if (looks.has(e)) return looks.get(e);
+    const style = getComputedStyle(e);
+    const kind = e.getAttribute("class")?.replace(/\\d+/g, "");
+    const own = [...STYLES.map(name => style[name]), e.getAttribute("role"), kind, e.type].join();
+    const word = c => (c.nodeType === 3 && c.data.trim() ? "t" : "");
+    const inside = [...e.childNodes].map(c => (c.nodeType === 1 ? look(c) : word(c)));
+    const names = [...e.attributes].map(a => a.name).join();
+    const told = `<${e.tagName} ${names} ${own}>${inside.join("").replace(/t+/g, "t")}`;
+    looks.set(e, told);
+    return told;
+  };
+  look(document.body);
+  const seen = new Map();
+  const visit = (e, ground) => {
+    const { backgroundColor, opacity } = getComputedStyle(e);
+    if (backgroundColor !== "rgba(0, 0, 0, 0)" || opacity !== "1") ground += `/${backgroundColor} ${opacity}`;
+    for (const child of [...e.children]) {
+      if (child.matches("tr, li, p, pre, div, section, figure, dl, details, h2, h3, h4")) {
+        const key = ground + looks.get(child);
+        seen.set(key, (seen.get(key) ?? 0) + 1);
+        if (seen.get(key) > 2) {
+          child.remove();
+          continue;
+        }
+      }
+      // What names a control stays whole.
+      if (!child.matches("label, a, button, summary, legend, caption")) visit(child, ground);
+    }
+  };
+  visit(document.body, "");
+  return document.querySelectorAll("*").length;
+}"""
+# Contrast takes axe most of its time, and depends on nothing but colours, size and ground of a text. So of texts that
+# are alike in both themes two stay, with what they stand in; everything else is taken off the page.
+COLOURS = """() => {
+  const themes = ["light", "dark"], root = document.documentElement;
+  const texts = [...document.body.querySelectorAll("*")].filter(e =>
+    !e.closest("mjx-container, script, style") && [...e.childNodes].some(c => c.nodeType === 3 && c.data.trim()));
+  const keys = texts.map(() => "");
+  for (const theme of themes) {
+    root.dataset.theme = root.dataset.mode = theme;
+    const grounds = new Map([[null, ""]]);
+    const ground = e => {
+      if (!grounds.has(e)) {
+        const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(e);
+        const own = `${backgroundColor} ${backgroundImage} ${opacity} ${position === "fixed"}`;
+        const nothing = own === "rgba(0, 0, 0, 0) none 1 false";
+        grounds.set(e, ground(e.parentElement) + (nothing ? "" : `/${own}`));
+      }
+      return grounds.get(e);
+    };
+    texts.forEach((e, i) => {
+      const { color, fontSize, fontWeight, textShadow } = getComputedStyle(e);
+      keys[i] += [color, fontSize, fontWeight, textShadow, ground(e)].join();
+    });
+  }
+  root.dataset.theme = root.dataset.mode = "light";
+  const seen = new Map(), kept = new Set();
+  texts.forEach((e, i) => {
+    seen.set(keys[i], (seen.get(keys[i]) ?? 0) + 1);
+    if (seen.get(keys[i]) <= 2) for (let at = e; at; at = at.parentElement) kept.add(at);
+  });
+  for (const e of [...document.body.querySelectorAll("*")]) if (!kept.has(e)) e.remove();
+  return kept.size;
+}"""
+AXE = """async (options) => {
+  const more = {resultTypes: ["violations"], preload: false};
+  const found = await axe.run({exclude: [["mjx-container"]]}, {...options, ...more});
+  const reason = node => node.any[0]?.message.slice(0, 160) ?? "";
+  return found.violations.map(
+    v => `${v.id} ×${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)} ${reason(v.nodes[0])}`);
+}"""
+MARKUP = {"runOnly": list(RULES), "rules": {"color-contrast": {"enabled": False}}}
+CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 LAYOUT = """() => {
   const told = [];
   const width = document.documentElement.clientWidth;
@@ -64,29 +168,66 @@ def axe_source() -> str:
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf8")
 
 
-def complaints(page: Any, address: str, axe: str) -> Iterator[str]:
+def complaints(page: Any, site: Path, file: Path, axe: str, remarks: list[str]) -> Iterator[str]:
     """Yield what is wrong with one page."""
     heard: list[str] = []
+    asked: dict[str, None] = {}
     page.on("console", lambda message: heard.append(f"console: {message.text[:160]}"))
     page.on("pageerror", lambda error: heard.append(f"error in a script: {str(error)[:160]}"))
-    page.on(
-        "request",
-        lambda request: request.url.startswith(("file:", "data:", "blob:")) or heard.append(f"asks for {request.url}"),
-    )
-    page.set_viewport_size(dict(zip(("width", "height"), SIZES["desktop"], strict=True)))
-    page.goto(address, wait_until="load")
-    page.wait_for_function("!window.MathJax?.startup?.promise || window.MathJax.startup.promise.then(() => true)")
+    page.on("request", lambda request: asked.setdefault(request.url))
+    name = file.relative_to(site).as_posix()
+    resize(page, "desktop")
+    page.goto(file.resolve().as_uri(), wait_until="load")
+    page.wait_for_function(READY)
     page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
+    page.wait_for_function("[...document.images].every(image => image.complete)")
+    yield from too_heavy(name, file, [address for address in asked if address.startswith("file:")])
+    for view in SIZES:
+        resize(page, view)
+        yield from (f"{view}: {text}" for text in page.evaluate(LAYOUT))
+    resize(page, "desktop")
+    yield from (f"live figure {text}" for text in live_figures(page))
+    yield from MORE.get(name, nothing)(page, remarks)
+    yield from (f"asks for {url}" for url in asked if not url.startswith(("file:", "data:", "blob:")))
+    yield from list(heard)
+    # From here on the page loses parts, so its scripts may complain about what they miss.
     page.add_script_tag(content=axe)
+    page.add_style_tag(content="*, ::before, ::after {transition: none !important; animation: none !important}")
+    page.evaluate(FEWER)
+    for view in SIZES:
+        resize(page, view)
+        page.wait_for_timeout(350)  # so long after a change of size the theme marks what scrolls
+        yield from (f"{view}: {text}" for text in page.evaluate(AXE, MARKUP))
+    page.evaluate(COLOURS)
     for theme in ("light", "dark"):
         page.evaluate(f"document.documentElement.dataset.theme = document.documentElement.dataset.mode = '{theme}'")
-        for view, (width, height) in SIZES.items():
-            page.set_viewport_size({"width": width, "height": height})
-            page.evaluate("() => new Promise(done => setTimeout(done, 350))")
-            found = page.evaluate(AXE, list(RULES)) + (page.evaluate(LAYOUT) if theme == "light" else [])
-            yield from (f"{view}, {theme}: {text}" for text in found)
-    yield from (f"live figure {text}" for text in live_figures(page))
-    yield from heard
+        for view in SIZES:
+            resize(page, view)
+            yield from (f"{view}, {theme}: {text}" for text in page.evaluate(AXE, CONTRAST))
+
+
+def nothing(page: Any, remarks: list[str]) -> Iterator[str]:
+    """Yield no complaint: most pages have nothing but what all pages have."""
+    yield from ()
+
+
+def resize(page: Any, view: str) -> None:
+    """Give the page another size, and wait until it is laid out."""
+    width, height = SIZES[view]
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(SETTLED)
+
+
+def too_heavy(name: str, file: Path, loaded: list[str]) -> Iterator[str]:
+    """Yield complaints on a page that weighs more than it may, given the addresses of what it loads."""
+    files = {Path(unquote(urlsplit(address).path)) for address in loaded} | {file.resolve()}
+    weight = sum(path.stat().st_size for path in files if path.is_file())
+    kind = "first page" if name == FIRST else "page"
+    if weight > LIMITS[kind]:
+        heaviest = max(files, key=lambda path: path.stat().st_size if path.is_file() else 0)
+        yield f"weighs {weight:,} bytes, more than {LIMITS[kind]:,}; the most of it is {heaviest.name}"
+    if name.startswith("chapters/use/api") and file.stat().st_size > LIMITS["text of an API page"]:
+        yield f"is {file.stat().st_size:,} bytes of HTML, more than {LIMITS['text of an API page']:,}"
 
 
 def live_figures(page: Any) -> Iterator[str]:
@@ -111,19 +252,34 @@ def live_figures(page: Any) -> Iterator[str]:
                     yield f"{name}: a slider does nothing"
 
 
-def check(files: list[Path]) -> dict[str, list[str]]:
-    """Open pages one after the other in one browser."""
+class Opened:
+    """The browser of this process, opened once."""
+
+    driver: Any = None
+    chromium: Any = None
+    axe = ""
+
+
+def open_browser() -> None:
+    """Start a browser that stays until the process ends."""
     from playwright.sync_api import sync_playwright
 
-    axe, found = axe_source(), {}
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
-        for file in files:
-            page = chromium.new_page(reduced_motion="reduce")
-            found[str(file)] = list(dict.fromkeys(complaints(page, file.resolve().as_uri(), axe)))
-            page.close()
-        chromium.close()
-    return found
+    Opened.driver = sync_playwright().start()
+    Opened.chromium = Opened.driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
+    Opened.axe = axe_source()
+
+
+def check(site: Path, file: Path) -> tuple[list[str], list[str], float]:
+    """Open one page; return what is wrong with it, what else there is to say, and the seconds that it took."""
+    start = time.perf_counter()
+    page = Opened.chromium.new_page(reduced_motion="reduce")
+    remarks: list[str] = []
+    try:
+        found = list(dict.fromkeys(complaints(page, site, file, Opened.axe, remarks)))
+    except Exception as error:  # one page that cannot be opened is a complaint, not the end of all
+        found = [f"could not be checked: {str(error)[:300]}"]
+    page.context.close()
+    return found, remarks, time.perf_counter() - start
 
 
 def main() -> int:
@@ -131,6 +287,7 @@ def main() -> int:
     parser.add_argument("site", type=Path)
     parser.add_argument("pages", nargs="*", help="only these, such as chapters/intro.html")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--times", action="store_true", help="say of each page how long it took")
     options = parser.parse_args()
     if browser() is None:
         print(f"The site was not opened in a browser: there is no {', '.join(BROWSERS)} on this machine.")
@@ -142,16 +299,26 @@ def main() -> int:
     if missing or not files:
         print(f"No such page: {', '.join(missing) or options.site}. Build the site first: make book.", file=sys.stderr)
         return 2
-    # Pages are dealt out like cards, so that neighbours, which are alike, do not all fall to one process.
-    hands = [files[k :: options.jobs] for k in range(options.jobs)]
-    wrong = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for found in pool.map(check, [hand for hand in hands if hand]):
-            for file, texts in found.items():
-                wrong += len(texts)
-                for text in texts:
-                    print(f"{Path(file).relative_to(options.site)}: {text}")
-    print(f"{len(files)} pages, {', '.join(SIZES)}, light and dark: {wrong} complaints")
+    # Long pages first, so that no process works on one while the other has nothing left.
+    files.sort(key=lambda file: (file.relative_to(options.site).as_posix() not in MORE, -file.stat().st_size))
+    wrong, start, told = 0, time.perf_counter(), []
+    with ProcessPoolExecutor(options.jobs, initializer=open_browser) as pool:
+        jobs = {pool.submit(check, options.site, file): file for file in files}
+        for job in as_completed(jobs):
+            name = jobs[job].relative_to(options.site).as_posix()
+            found, remarks, seconds = job.result()
+            wrong += len(found)
+            told += remarks
+            for text in found:
+                print(f"{name}: {text}", flush=True)
+            if options.times:
+                print(f"{seconds:6.1f} s  {name}", flush=True)
+    for text in told:
+        print(text)
+    print(
+        f"{len(files)} pages, {', '.join(SIZES)}, light and dark: {wrong} complaints, "
+        f"{time.perf_counter() - start:.0f} s with {options.jobs} processes"
+    )
     return 1 if wrong else 0
 
 

@@ -12,6 +12,7 @@ import check_links
 import fill_cache
 import jupytext
 import notebooks
+import public_api
 import pytest
 import run_notebooks
 import yaml
@@ -19,6 +20,7 @@ from notebooks import ChapterError
 from toy_paper import HEADER
 
 import fairpca
+import fairpca.solvers
 from fairpca.published import papers
 
 ROOT = notebooks.ROOT
@@ -248,6 +250,8 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
     for module in ("datasets", "linalg", "metrics", "plotting", "synthetic"):
         assert {f"fairpca.{module}.{name}" for name in getattr(fairpca, module).__all__} <= shown
+    for family in public_api._subpackages(fairpca.solvers):
+        assert any(name.startswith(f"{family.__name__}.") for name in shown), f"no page shows {family.__name__}"
     internal = [name for name in shown if any(part.startswith("_") for part in name.split("."))]
     assert not internal, "internals are no part of the site"
     for page in app.env.found_docs:

@@ -61,7 +61,7 @@ def test_the_search_knows_papers_by_their_numbers():
     paper = papers()[0]
     place = next(load_places(paper.name).itertuples(index=False))
     entries = exhibits.index_entries(f"chapters/{place.chapter}")
-    assert ("single", f"{paper.short.split()[0]} {place.item}", place.label, "", None) in entries
+    assert ("single", f"{paper.short.split()[0]} {place.item}", place.label, "main", None) in entries
     assert exhibits.index_entries("chapters/nowhere") == []
 
 
