@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from fairpca._validation import Groups, check_number, check_rows_match, encode_groups
 from fairpca.report.cells import Cell, Part, measured_cell, parts_of
@@ -216,15 +217,17 @@ def compare(
     ]
     cells: list[Cell] = []
     total = len(chosen) * len(dimensions) * n_parts
-    for number, (part, dimension, method) in enumerate(
-        ((p, d, m) for p in prepared for d in dimensions for m in chosen), start=1
-    ):
-        try:
-            cells.append(measured_cell(part, method, dimension))
-        except Skipped as reason:
-            skipped[method.name if len(dimensions) == 1 else f"{method.name}, {dimension} components"] = str(reason)
-        if progress is not None:
-            progress(number, total)
+    # OpenMP's threads wait for each other by spinning, on a busy machine much longer than they compute.
+    with threadpool_limits(1, "openmp"):
+        for number, (part, dimension, method) in enumerate(
+            ((p, d, m) for p in prepared for d in dimensions for m in chosen), start=1
+        ):
+            try:
+                cells.append(measured_cell(part, method, dimension))
+            except Skipped as reason:
+                skipped[method.name if len(dimensions) == 1 else f"{method.name}, {dimension} components"] = str(reason)
+            if progress is not None:
+                progress(number, total)
     if not cells:
         raise ValueError("No method could be used: " + " ".join(dict.fromkeys(skipped.values())))
     return Comparison(
