@@ -53,6 +53,8 @@ def lean(page: str, text: str, to_root: str) -> str:
     text = SCRIPT.sub(kept, text)
     text = re.sub(r"[ \t]*<link[^>]*(?:sphinx-thebe\.css|fontawesome)[^>]*>\n?", "", text)
     text = EMPTY_HEADING.sub(r"<td\1>\2</td>", text)
+    # The entries of a list of references are items of a list; the old role is none of those that a list may have.
+    text = text.replace(' role="doc-biblioentry"', ' role="listitem"')
     toggle = '<span class="toctree-toggle"'
     text = text.replace(f"<summary>{toggle}", f'<summary aria-label="Show or hide the pages below">{toggle}')
     sheet = f'<link rel="stylesheet" type="text/css" href="{to_root}_static/{ICONS}" />\n'
