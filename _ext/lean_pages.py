@@ -20,6 +20,7 @@ EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
 CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
 # The search reads each page that it found for an excerpt, which browsers refuse to pages that are opened as files.
 EXCERPT = ("else if (showSearchSummary)", 'else if (showSearchSummary && location.protocol !== "file:")')
+BESIDE = 'document.querySelector("div.bd-sidebar-secondary")'
 
 
 def _unused(script: str, page: str, text: str) -> bool:
@@ -100,6 +101,8 @@ def _finish(app: Any, exception: Exception | None) -> None:
         if file != library:
             text = file.read_text(encoding="utf8")
             names |= set(re.findall(r"\bfa-([a-z0-9-]+)", text))
+            # Pages without headings have no contents beside them; the theme forgets that.
+            text = text.replace(f"{BESIDE}.classList", f"{BESIDE}?.classList")
             # What the theme tells its developers is no news for readers.
             file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
     (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")
