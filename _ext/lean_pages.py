@@ -20,6 +20,7 @@ EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
 CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
 # The search reads each page that it found for an excerpt, which browsers refuse to pages that are opened as files.
 EXCERPT = ("else if (showSearchSummary)", 'else if (showSearchSummary && location.protocol !== "file:")')
+BESIDE = 'document.querySelector("div.bd-sidebar-secondary")'
 
 
 def _unused(script: str, page: str, text: str) -> bool:
@@ -53,6 +54,8 @@ def lean(page: str, text: str, to_root: str) -> str:
     text = SCRIPT.sub(kept, text)
     text = re.sub(r"[ \t]*<link[^>]*(?:sphinx-thebe\.css|fontawesome)[^>]*>\n?", "", text)
     text = EMPTY_HEADING.sub(r"<td\1>\2</td>", text)
+    # The entries of a list of references are items of a list; the old role is none of those that a list may have.
+    text = text.replace(' role="doc-biblioentry"', ' role="listitem"')
     toggle = '<span class="toctree-toggle"'
     text = text.replace(f"<summary>{toggle}", f'<summary aria-label="Show or hide the pages below">{toggle}')
     sheet = f'<link rel="stylesheet" type="text/css" href="{to_root}_static/{ICONS}" />\n'
@@ -98,6 +101,8 @@ def _finish(app: Any, exception: Exception | None) -> None:
         if file != library:
             text = file.read_text(encoding="utf8")
             names |= set(re.findall(r"\bfa-([a-z0-9-]+)", text))
+            # Pages without headings have no contents beside them; the theme forgets that.
+            text = text.replace(f"{BESIDE}.classList", f"{BESIDE}?.classList")
             # What the theme tells its developers is no news for readers.
             file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
     (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")

@@ -256,7 +256,8 @@ function save(label, name, content) {
     document.body.append(link);
     link.click();
     link.remove();
-    URL.revokeObjectURL(address);
+    // A busy browser fetches the text only later.
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
   });
   return button;
 }

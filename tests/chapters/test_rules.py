@@ -32,6 +32,8 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # What is looked up and not read has no frame; exercises go with the chapters before them.
 UNFRAMED = ("intro", "appendix/", "use/api", "use/cli", "start/find_your_figure", "exercises")
 HIDDEN = {"parameters", "hide-input", "remove-input", "hide-cell", "remove-cell"}
+# Panels stand side by side on a desktop and one below the other on a phone; their order is the same.
+SIDES = re.compile(r"\((?:left|right)\)|\b(?:left|right) panel|\b[Oo]n the (?:left|right)\b|\b(?:Left|Right)\b(?! of)")
 FENCE = re.compile(r"^(`{3,}|:{3,}|~{3,})")
 
 
@@ -151,6 +153,8 @@ def test_notebook_keeps_the_rules(source: Path) -> None:
         settings = cell.metadata.get("mystnb", {})
         if "figure" in settings:
             assert settings.get("image", {}).get("alt"), f"{settings['figure']['name']} has no alt text"
+            said = SIDES.search(settings["figure"]["caption"])
+            assert not said, f"{settings['figure']['name']}: name the panel by its order, not {said[0]!r}"
 
 
 @pytest.mark.parametrize("source", CHAPTERS, ids=notebooks.title)

@@ -13,7 +13,7 @@ PAGE = """<html><head>
 <script>var own = 1; console.log("loud", own);</script>
 <script>var own = 1; console.log("loud", own);</script>
 <script type="application/json" id="live-x">{"a":1}</script>
-</head><body>BODY<table><tr><th></th><th class="blank">&nbsp;</th><th>d</th></tr></table></body></html>"""
+</head><body>BODY<div role="doc-biblioentry">x</div><table><tr><th></th><th class="blank">&nbsp;</th><th>d</th></tr></table></body></html>"""
 
 
 def test_pages_lose_what_they_do_not_use() -> None:
@@ -23,6 +23,7 @@ def test_pages_lose_what_they_do_not_use() -> None:
     assert text.count("var own") == 1, "settings that stand twice are kept once"
     assert '<td></td><td class="blank">&nbsp;</td><th>d</th>' in text
     assert 'id="live-x"' in text
+    assert '<div role="listitem">x</div>' in text
     assert 'href="../_static/icons.css"' in text
 
 
