@@ -13,7 +13,8 @@ PAGE = """<html><head>
 <script>var own = 1; console.log("loud", own);</script>
 <script>var own = 1; console.log("loud", own);</script>
 <script type="application/json" id="live-x">{"a":1}</script>
-</head><body>BODY<div role="doc-biblioentry">x</div><table><tr><th></th><th class="blank">&nbsp;</th><th>d</th></tr></table></body></html>"""
+</head><body>BODY<div role="doc-biblioentry">x</div>
+<table><tr><th></th><th class="blank">&nbsp;</th><th>d</th></tr></table></body></html>"""
 
 
 def test_pages_lose_what_they_do_not_use() -> None:

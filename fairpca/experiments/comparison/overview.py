@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -116,8 +117,9 @@ def facts(cells: pd.DataFrame, bill: Prices) -> dict[str, str]:
         If the numbers do not bear the words that the chapter puts around them.
     """
     level = cells.groupby("method")[["linear_auc", "kernel_auc", "seconds"]].mean()
-    gap = bill.difference["selection_gap:logistic"]
-    _check_directions(level, bill.difference)
+    difference: Any = bill.difference
+    gap = difference["selection_gap:logistic"]
+    _check_directions(level, difference)
     found: dict[str, str] = {}
     for name, row in level.iterrows():
         key = str(name).replace("_", "-")
@@ -132,13 +134,14 @@ def facts(cells: pd.DataFrame, bill: Prices) -> dict[str, str]:
     found["oblique-gap"] = f"{gap['mean_oblique']:+.2f}".replace("-", "−")
     found["loss-pca"] = f"{cells.loc[cells['method'] == 'pca', 'gap:loss'].mean():.1f}"
     # The gap to the certified optimum is one of the training rows; what is left of it on new rows is another number.
-    found["loss-new"] = f"{-bill.difference.loc['minmax_loss', 'worst_loss']:.1f}"
-    for name, table in (("sure", bill.better), ("worse", bill.worse), ("all", bill.settings)):
+    found["loss-new"] = f"{-difference.loc['minmax_loss', 'worst_loss']:.1f}"
+    counts: dict[str, Any] = {"sure": bill.better, "worse": bill.worse, "all": bill.settings}
+    for name, table in counts.items():
         found[f"loss-new-{name}"] = str(int(table.loc["minmax_loss", "worst_loss"]))
     repair = paired_differences(cells, "auc:logistic", against="mean_oblique").query("method == 'gaussian_repair'")
     found |= {"repair-sure": str((repair["low"] > 0).sum()), "repair-all": str(len(repair))}
     found["seconds-others"] = f"{_others(level)['seconds'].max():.1f}"
-    found["tpr-oblique"] = f"{-bill.difference.loc['mean_oblique', 'tpr_gap:logistic']:.2f}"
+    found["tpr-oblique"] = f"{-difference.loc['mean_oblique', 'tpr_gap:logistic']:.2f}"
     found["tpr-better"] = str(int(bill.better["tpr_gap:logistic"].max()))
     found["tpr-all"] = str(int(bill.settings["tpr_gap:logistic"].max()))
     oblique = paired_differences(cells, "variance", against="mean_orthogonal").query("method == 'mean_oblique'")
@@ -150,7 +153,7 @@ def facts(cells: pd.DataFrame, bill: Prices) -> dict[str, str]:
     return found | {"cost-most": f"{cost.max():.1f}", "cost-most-table": str(cost.idxmax())}
 
 
-def _check_directions(level: pd.DataFrame, difference: pd.DataFrame) -> None:
+def _check_directions(level: pd.DataFrame, difference: Any) -> None:
     """Hold the chapter to its words: what it calls lower or higher is."""
     linear, kernel, auc = level["linear_auc"], level["kernel_auc"], difference["auc:logistic"]
     balancing = [name for name in difference.index if str(name).startswith(("minmax", "rfpca"))]

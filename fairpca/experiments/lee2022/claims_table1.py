@@ -134,7 +134,7 @@ def _improper(get: Get) -> Verdict:
     The marks themselves are a colour, which the text of the paper does not keep; the authors' planes show the cells.
     """
     failed = {(case, s): round(10 * (1 - get(*case, "mbfpca", s, "feasible"))) for case in _CASES for s in _MBF}
-    theirs = published.load("lee2022", "table1_loadings").query("metric == 'feasible'")
+    theirs: Any = published.load("lee2022", "table1_loadings").query("metric == 'feasible'")
     stored = {((r.dataset, r.d), r.setting): round(10 * (1 - r.mean)) for r in theirs.itertuples()}
 
     def listed(runs: dict[Any, int]) -> str:
