@@ -252,6 +252,7 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     shown = {name for name, entry in app.env.domains["py"].objects.items() if not entry.aliased}
     assert {"fairpca.PCA", "fairpca.RFPCA.path", "fairpca.FPCA.problem", "fairpca.metrics.mmd_squared"} <= shown
     assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
+    assert {"fairpca.report.compare", "fairpca.report.GroupScorer.score", "fairpca.own_data.prepare"} <= shown
     for module in ("datasets", "linalg", "metrics", "plotting", "synthetic"):
         assert {f"fairpca.{module}.{name}" for name in getattr(fairpca, module).__all__} <= shown
     for family in public_api._subpackages(fairpca.solvers):
