@@ -29,6 +29,7 @@ WIDTH = 3.7  # inches
 LOWEST = 2.3  # inches: the least height of a panel
 SMALLEST = 7.4  # points
 MANY = 400  # marks from which on a picture inside the picture is lighter than paths
+RASTER = 150  # dots an inch of what is drawn as pixels
 LETTERS = 42  # of a title in the width of the phone
 
 
@@ -59,7 +60,7 @@ def drawn(figure: Any) -> str:
     text = io.StringIO()
     with rc_context({"svg.hashsalt": "fairpca", "svg.fonttype": "path"}):
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(text, format="svg", dpi=200, bbox_inches="tight", pad_inches=0.05, metadata=nothing)
+        figure.savefig(text, format="svg", dpi=RASTER, bbox_inches="tight", pad_inches=0.05, metadata=nothing)
     return text.getvalue()
 
 
@@ -102,9 +103,12 @@ def for_phone(figure: Any) -> None:
     figure.draw_without_rendering()
     for ax in panels:
         _legend_outside(figure, ax)
+    for legend in list(figure.legends):
+        _legend_below(figure, legend)
     figure.draw_without_rendering()
     for ax in panels:
         _thin_ticks(ax)
+        _clear_texts(ax)
 
 
 def _rows(figure: Any, panels: list[Any]) -> list[list[list[Any]]]:
@@ -128,8 +132,11 @@ def _label_all(rows: list[list[list[Any]]]) -> None:
     """Give panels that leaned on a neighbour for their labels labels of their own."""
     if max(map(len, rows)) == 1:
         return
+    titles = [place[0].get_title() for place in rows[0]]
     for row in rows:
         first = row[0][0]
+        for (ax, *_), title in zip(row, titles, strict=False):
+            ax.set_title(ax.get_title() or title)
         for (ax, *_), below in zip(row, _below(row, rows), strict=True):
             if ax.name != "rectilinear" or not ax.axison:
                 continue
@@ -166,7 +173,7 @@ def _legend_outside(figure: Any, ax: Any) -> None:
         return
     box, frame = legend.get_window_extent(), ax.get_window_extent()
     inside = box.x0 >= frame.x0 - 2 and box.x1 <= frame.x1 + 2 and box.y0 >= frame.y0 - 2 and box.y1 <= frame.y1 + 2
-    if inside and box.width * box.height < 0.2 * frame.width * frame.height:
+    if inside and box.width * box.height < 0.2 * frame.width * frame.height and not _covers(ax, box):
         return
     handles, labels = legend.legend_handles, [text.get_text() for text in legend.get_texts()]
     labels = ["\n".join(textwrap.wrap(label, LETTERS)) for label in labels]
@@ -181,6 +188,35 @@ def _legend_outside(figure: Any, ax: Any) -> None:
             break
 
 
+def _covers(ax: Any, box: Any) -> bool:
+    """Tell whether a legend lies on a line or on marks."""
+    lines = (line.get_transform().transform_path(line.get_path()) for line in ax.lines)
+    marks = [part.get_offset_transform().transform(part.get_offsets()) for part in ax.collections]
+    return any(path.intersects_bbox(box, filled=False) for path in lines) or any(box.count_contains(m) for m in marks)
+
+
+def _legend_below(figure: Any, legend: Any) -> None:
+    """Give the legend of the whole figure as many columns as fit below it."""
+    handles, labels = legend.legend_handles, [text.get_text() for text in legend.get_texts()]
+    legend.remove()
+    for columns in (3, 2, 1):
+        made = figure.legend(
+            handles, labels, loc="outside lower center", ncols=columns, fontsize=SMALLEST, frameon=False
+        )
+        if columns == 1 or made.get_window_extent().width <= 0.95 * figure.bbox.width:
+            return
+        made.remove()
+
+
+def _clear_texts(ax: Any) -> None:
+    """Leave out the numbers in the cells of a picture where they run into each other; its colours stay."""
+    if ax.images and len(ax.texts) > 1:
+        boxes = [text.get_window_extent() for text in ax.texts]
+        if any(a.overlaps(b) for a, b in pairwise(boxes)):
+            for text in ax.texts:
+                text.set_visible(False)
+
+
 def _thin_ticks(ax: Any) -> None:
     """Turn names below an axis that run into each other, and leave out numbers that do."""
     if ax.name != "rectilinear" or not ax.axison:
@@ -191,7 +227,9 @@ def _thin_ticks(ax: Any) -> None:
         return
     numbers = all(not any(c.isalpha() for c in label.get_text()) or "$" in label.get_text() for label in shown)
     if not numbers:
-        ax.tick_params(axis="x", labelrotation=60)
+        close = min(abs(b.x0 + b.x1 - a.x0 - a.x1) / 2 for a, b in pairwise(boxes)) < 2 * boxes[0].height
+        ax.tick_params(axis="x", labelrotation=90 if close else 60)
+        ax.set_xticks(ax.get_xticks(), [" ".join(label.get_text().split()) for label in ax.get_xticklabels()])
     elif isinstance(ax.xaxis.get_major_formatter(), FixedFormatter) or ax.get_xscale() != "linear":
         for label in shown[1::2]:
             label.set_visible(False)

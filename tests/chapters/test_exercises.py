@@ -85,6 +85,11 @@ def test_page_of_exercises_keeps_the_rules(page: Path) -> None:
     assert not found, "\n".join(found)
 
 
+def test_every_part_with_theory_has_a_page_of_exercises() -> None:
+    theory = {source.parent.name for source in CHAPTERS if THEORY.search(source.read_text(encoding="utf8"))}
+    assert theory <= {page.parent.name for page in PAGES}
+
+
 # --- the guard itself -------------------------------------------------------------------------------------------------
 
 CHAPTER = "# Lines\n\n```{prf:theorem} A\n```\n\nTry it: {ref}`exercises <toy-exercises-two-lines>`.\n"
