@@ -217,8 +217,8 @@ def compare(
     ]
     cells: list[Cell] = []
     total = len(chosen) * len(dimensions) * n_parts
-    # OpenMP's threads wait for each other by spinning, on a busy machine much longer than they compute.
-    with threadpool_limits(1, "openmp"):
+    # Threads of BLAS and OpenMP wait for each other by spinning, on a busy machine much longer than they compute.
+    with threadpool_limits(1):
         for number, (part, dimension, method) in enumerate(
             ((p, d, m) for p in prepared for d in dimensions for m in chosen), start=1
         ):
