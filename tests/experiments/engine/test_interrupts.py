@@ -222,14 +222,3 @@ def test_interrupted_recomputation(tmp_path):
     )
     with pytest.raises(KeyboardInterrupt):
         recompute("stubborn/again", folder=tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def _only_these():
-    """Forget what a test has registered."""
-    from fairpca.experiments.engine.registry import _REGISTRY
-
-    before = dict(_REGISTRY)
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)

@@ -1,23 +1,11 @@
 """The attacks behind the fault table: they run, and they notice a runner that does not hold."""
 
 import numpy as np
-import pytest
 
 from fairpca.experiments import get
 from fairpca.experiments.engine import store
 from fairpca.experiments.faults import files, processes, runs, victim
 from fairpca.experiments.faults.table import FAULTS, engine_digest
-
-
-@pytest.fixture(autouse=True)
-def _only_these():
-    """Forget what an attack has registered."""
-    from fairpca.experiments.engine.registry import _REGISTRY
-
-    before = dict(_REGISTRY)
-    yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
 
 
 def problems(found):
