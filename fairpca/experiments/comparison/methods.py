@@ -14,7 +14,7 @@ from fairpca.report import MEASURES, Method, Settings, Skipped, Yardstick, evalu
 
 __all__ = ["SETTINGS", "SPLITS", "run_method"]
 
-SPLITS = 3
+SPLITS = 10
 SETTINGS = Settings(kernel_rows=500, permutations=200, folds=3, tree_rounds=30)
 _DIGITS = 6
 
