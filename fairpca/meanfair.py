@@ -302,7 +302,8 @@ class MeanFairPCA(BaseFairPCA):
             warnings.warn(
                 f"component(s) {constant.tolist()} have no variance beyond rounding, and rounding may depend on the "
                 "group: scaled to unit variance they can give it away. Without what is excluded the data vary in "
-                f"{constant[0]} direction(s) only; choose n_components={constant[0]} or less.",
+                f"{constant[0]} direction(s) only; "
+                + (f"choose n_components={constant[0]} or less." if constant[0] else "no code says anything more."),
                 UserWarning,
                 stacklevel=5,
             )

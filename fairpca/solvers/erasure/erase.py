@@ -13,7 +13,8 @@ from fairpca.solvers.erasure.means import CrossMoments
 
 __all__ = ["Erasure", "erase_linearly"]
 
-_RANK = 1e-12  # eigenvalues of the correlation matrix below this share of the largest are rounding
+_RANK = 1e-14  # eigenvalues of the correlation matrix below this share of the largest are rounding
+_LEFT = 1e-11  # share of a covariance that erasing leaves; more was hidden in dropped directions
 _WELL_CONDITIONED = 1e-9  # reciprocal condition number above which Cholesky's factor is taken
 
 
@@ -60,8 +61,9 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     .. math:: P=I-C\,(C^\top\Sigma^+C)^+\,C^\top\Sigma^+,
 
     in words: regress z on x, and take off what the prediction says about x. The generalised inverse works on the
-    correlation matrix and drops eigenvalues below 1e-12 of the largest (more if the means are far from zero), so that
-    the answer does not depend on units. ``P C = 0`` holds to rounding whatever was dropped.
+    correlation matrix and drops eigenvalues below 1e-14 of the largest (more if the means are far from zero), so that
+    the answer does not depend on units. What such directions hide of C is taken off by an orthogonal projection of the
+    standardised rows, so that ``P C = 0`` holds to rounding whatever was dropped.
 
     Parameters
     ----------
@@ -97,7 +99,22 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     predictor = inverse[:, None] * (solve_triangular(factor.T, U) if factor is not None else half @ U)
     # Dividing C itself, not what the factor makes of it, keeps PC = 0 exact whatever eigenvalues were dropped.
     removed = solve_triangular(R.T, C.T, lower=True).T if size else np.zeros((p, 0))
+    hidden = _left_over(inverse, moments.directions, predictor, removed)
+    if hidden.shape[1]:
+        # (I - HH') P in the units of the correlations, written as one projection.
+        across = inverse[:, None] * hidden
+        predictor = np.hstack([predictor, across - predictor @ (removed.T @ across)])
+        removed = np.hstack([removed, deviations[:, None] * hidden])
     return Erasure(predictor, removed, rank)
+
+
+def _left_over(inverse: np.ndarray, C: np.ndarray, predictor: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of what erasing leaves of C, in the units of the correlations; empty but for bad conditions."""
+    scaled = inverse[:, None] * C
+    left = (scaled - inverse[:, None] * (removed @ (predictor.T @ C))) / np.linalg.norm(scaled, axis=0)
+    left = left[:, np.linalg.norm(left, axis=0) > _LEFT]
+    Q, R, _ = qr(left, mode="economic", pivoting=True)
+    return Q[:, np.abs(np.diagonal(R)) > _LEFT] if R.size else left[:, :0]
 
 
 def varying_complement(moments: CrossMoments) -> np.ndarray:

@@ -193,6 +193,28 @@ def test_erasure_does_not_depend_on_the_units_of_single_features():
     np.testing.assert_allclose(other / units, plain, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:component.*have no variance beyond rounding")
+@pytest.mark.parametrize("far", [1e5, 1e6, 1e7, 1e8, 1e10])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_far_row_hides_no_difference_and_costs_no_optimality(seed, far):
+    # Its square dwarfs all else, so that second moments hardly know the other directions.
+    X, group = rows(seed, n=40, p=5, n_groups=3)
+    X[0] *= far
+    X = X / X.std(axis=0)
+    Z = LinearEraser().fit(X, sensitive_features=group).transform(X)
+    member = (group[:, None] == np.arange(3)) - np.bincount(group) / len(group)
+    assert np.abs(member.T @ (Z - Z.mean(axis=0))).max() / len(X) < 1e-10
+    found = {
+        projection: MeanFairPCA(2, projection=projection).fit(X, sensitive_features=group).result_
+        for projection in ("orthogonal", "oblique")
+    }
+    total = X.var(axis=0).sum()
+    assert found["oblique"].objective <= found["orthogonal"].objective + 1e-9 * total
+    for result in found.values():
+        assert result.objective <= (1 + 1e-9) * total
+        assert (result.certificate == "proof") == (result.gap <= 1e-9 * total)
+
+
 def test_eigenvectors_that_avoid_directions_are_those_of_the_compression():
     rng = np.random.default_rng(0)
     S = rng.standard_normal((8, 8))
