@@ -172,7 +172,7 @@ def size_limit(folder: Path, tries: int, random: Random) -> list[Try]:
     for number in range(tries):
         here = folder / str(number)
         here.mkdir()
-        limit = int(random.integers(8, 300)) * 1024
+        limit = int(random.integers(8, 140)) * 1024
         victim = Victim(here, direct=True, sleep=0.0, largest_file=limit)
         code, text = victim.wait(), victim.errors()
         problem = _one_line(code, text) or resumed(victim.store, here, reference)

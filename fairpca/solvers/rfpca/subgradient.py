@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fairpca._interrupts import HeedInterrupts
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult
@@ -183,19 +184,20 @@ def _descend_compiled(
     from fairpca.solvers.rfpca._kernel import descend
 
     rows = np.ascontiguousarray(starts.transpose(0, 2, 1))
-    last, best, values, norms, active = descend(
-        rows,
-        np.ascontiguousarray(moments),
-        traces,
-        objective.radii,
-        objective.weights,
-        objective.printed,
-        max_iter,
-        step,
-        polar,
-        np.maximum(_FLOOR * traces, _TINY),
-        LONGEST,
-    )
+    with HeedInterrupts():  # compiled code makes a SystemError of an interrupt
+        last, best, values, norms, active = descend(
+            rows,
+            np.ascontiguousarray(moments),
+            traces,
+            objective.radii,
+            objective.weights,
+            objective.printed,
+            max_iter,
+            step,
+            polar,
+            np.maximum(_FLOOR * traces, _TINY),
+            LONGEST,
+        )
     return last.transpose(0, 2, 1), best.transpose(0, 2, 1), values, norms, active
 
 
