@@ -190,6 +190,36 @@ def test_the_relaxation_matches_the_fantope_programme():
     assert ChordRelaxation(moments, k, objective).solve() == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
 
 
+def test_few_chords_of_many_groups_prove_the_same_bound(monkeypatch):
+    rng = np.random.default_rng(8)
+    m, p, k = 12, 6, 2
+    moments = np.array([A @ A.T for A in rng.standard_normal((m, p, p))]) * rng.uniform(0.2, 2, (m, 1, 1))
+    objective = GroupObjective(np.full(m, 1 / m), 0.7, np.full(m, 0.05), "corrected")
+    bounds, boxes, known = [], [], []
+    for chords in (m * m, 8):
+        monkeypatch.setattr("fairpca.solvers.rfpca._relaxation._CHORDS", chords)
+        relaxation = ChordRelaxation(moments, k, objective)
+        bounds.append(relaxation.solve())
+        relaxation.tighten(1.02 * bounds[-1])
+        boxes.append((relaxation.low, relaxation.high))
+        known.append(len(relaxation._used))
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-8)
+    assert known[0] == m * (m - 1) and known[1] < known[0] / 2
+    slack = 1e-6 * boxes[0][1]  # fewer chords leave a larger box, never a smaller one
+    assert np.all(boxes[1][0] <= boxes[0][0] + slack) and np.all(boxes[1][1] >= boxes[0][1] - slack)
+
+
+def test_descent_with_few_linearisations_arrives_where_all_do(monkeypatch):
+    rng = np.random.default_rng(9)
+    m, p, k = 8, 5, 2
+    moments = np.array([A @ A.T for A in rng.standard_normal((m, p, p))])
+    values = []
+    for near in (m * m, 12):
+        monkeypatch.setattr("fairpca.solvers.rfpca.groups._NEAR", near)
+        values.append(solve_rfpca_groups(moments, np.full(m, 1 / m), k, 0.5, np.full(m, 0.05)).objective)
+    assert values[1] == pytest.approx(values[0], rel=1e-6)
+
+
 def test_three_groups_through_the_estimator(data):
     X, group = data
     three = np.where(X[:, 6] > 0.2, "c", group)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 
 from fairpca.solvers.rfpca.objective import GroupObjective, reconstruction_errors
 
 __all__ = ["ChordRelaxation"]
+
+_CHORDS = 60  # that a linear programme begins with; many groups have hundreds of pairs, and a few of them matter
 
 
 class ChordRelaxation:
@@ -46,6 +48,7 @@ class ChordRelaxation:
         self._normals = np.empty((0, m))
         self._offsets = np.empty(0)
         self._errors: list[np.ndarray] = []
+        self._used = np.array([], dtype=int)  # chords that the linear programmes know
 
     def chords(self) -> tuple[np.ndarray, np.ndarray]:
         """Return constants and slopes of the affine functions that lie below every J on the box."""
@@ -68,28 +71,12 @@ class ChordRelaxation:
         m, pairs = len(self.low), len(constants)
         centre, reach = np.array([]), -np.inf  # multipliers of the best bound in this box
         for _ in range(max_cuts):
-            S = self._all_errors()
-            n = len(S)
-            rows = np.vstack(
-                (
-                    np.hstack((slopes @ S.T, -np.ones((pairs, 1)))),
-                    np.hstack((S.T, np.zeros((m, 1)))),
-                    np.hstack((-S.T, np.zeros((m, 1)))),
-                )
-            )
-            limits = np.concatenate((-constants, self.high, -self.low))
-            solution = linprog(
-                np.append(np.zeros(n), 1.0),
-                A_ub=rows,
-                b_ub=limits,
-                A_eq=np.append(np.ones(n), 0.0)[None, :],
-                b_eq=np.ones(1),
-                bounds=[(0, None)] * n + [(None, None)],
-                method="highs",
-            )
+            solution = self._mixture(constants, slopes, tol)
             if solution.status != 0 or solution.x[-1] - reach <= tol * abs(solution.x[-1]):
                 break
-            multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+            multipliers = np.zeros(pairs + 2 * m)
+            known = np.append(self._used, np.arange(pairs, pairs + 2 * m))
+            multipliers[known] = np.maximum(-solution.ineqlin.marginals, 0.0)
             if multipliers[:pairs].sum() <= 0:
                 break
             multipliers /= multipliers[:pairs].sum()
@@ -105,6 +92,44 @@ class ChordRelaxation:
                     break
             self.bound = max(self.bound, reach)
         return self.bound
+
+    def _mixture(self, constants: np.ndarray, slopes: np.ndarray, tol: float) -> OptimizeResult:
+        """Minimise the largest chord over mixtures of the planes met, within the box.
+
+        Of many chords only the largest are in the linear programme, and those that its solution violates join them.
+        """
+        S = self._all_errors()
+        n, m = S.shape
+        if not self._used.size:
+            largest = (constants + S @ slopes.T).max(axis=0)
+            self._used = np.sort(np.argsort(-largest, kind="stable")[:_CHORDS])
+        while True:
+            used = self._used
+            rows = np.vstack(
+                (
+                    np.hstack((slopes[used] @ S.T, -np.ones((len(used), 1)))),
+                    np.hstack((S.T, np.zeros((m, 1)))),
+                    np.hstack((-S.T, np.zeros((m, 1)))),
+                )
+            )
+            solution = linprog(
+                np.append(np.zeros(n), 1.0),
+                A_ub=rows,
+                b_ub=np.concatenate((-constants[used], self.high, -self.low)),
+                A_eq=np.append(np.ones(n), 0.0)[None, :],
+                b_eq=np.ones(1),
+                bounds=[(0, None)] * n + [(None, None)],
+                method="highs",
+            )
+            if solution.status != 0 or len(used) == len(constants):
+                return solution
+            beyond = constants + slopes @ (solution.x[:n] @ S) - solution.x[-1]
+            beyond[used] = 0.0
+            worst = np.argsort(-beyond, kind="stable")[: _CHORDS // 2]
+            worst = worst[beyond[worst] > tol * abs(solution.x[-1])]
+            if not worst.size:
+                return solution
+            self._used = np.sort(np.append(used, worst))
 
     def _all_errors(self) -> np.ndarray:
         """Return s(V) of every plane met, shape (n_planes, m)."""
@@ -122,8 +147,11 @@ class ChordRelaxation:
         return support
 
     def tighten(self, upper: float) -> bool:
-        """Shrink the box to the errors at which no chord exceeds `upper`; return whether it shrank notably."""
-        constants, slopes = self.chords()
+        """Shrink the box to the errors at which no chord exceeds `upper`; return whether it shrank notably.
+
+        The chords that no linear programme has met are left out, which makes the box larger and not wrong.
+        """
+        constants, slopes = (chords[self._used] for chords in self.chords())
         m = len(self.low)
         rows = np.vstack((slopes, -self._normals))
         limits = np.concatenate((upper - constants, -self._offsets))

@@ -35,6 +35,7 @@ _ROUNDS = 6  # of shrinking the box of errors and bounding again
 _RANDOM = 12  # planes to start from, the same ones every time
 _TRIED, _KEPT = 40, 4  # starts that are tried with a few steps, and of these the best, with all
 _FIRST_STEPS = 20
+_NEAR = 100  # of the largest J whose linearisations a step takes; the others count when it is tried
 _DROP = 1e-12  # relative size of a step below which the descent has arrived
 
 
@@ -158,7 +159,8 @@ def _descend(
         slopes = objective.slopes(errors, floor.max())
         images = moments @ V
         tangents = images - V @ (V.T @ images)  # descent directions of each s_b, up to the factor 2
-        near = np.flatnonzero(J.max() - J <= 0.5 * abs(J.max()))
+        near = np.argsort(-J, kind="stable")[:_NEAR]
+        near = np.sort(near[J.max() - J[near] <= 0.5 * abs(J.max())])
         G = 2 * np.tensordot(slopes[near], tangents, axes=1).reshape(len(near), -1)
         accepted = False
         while curvature < 1e30:
