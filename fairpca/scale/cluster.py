@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,13 +11,13 @@ import numpy as np
 
 from fairpca._moments import GroupMoments
 from fairpca._validation import encode_groups
+from fairpca.scale import attendance
 from fairpca.scale.batches import moments_of_frame
 from fairpca.scale.frames import Columns
 from fairpca.scale.parts import KeptParts, code_of_parts, merge_pair, merge_tree
 
 __all__ = ["current_client", "gather", "moments_of_dask"]
 
-PATIENCE = 20.0  # seconds that a cluster may be without scheduler or workers
 _AT_ONCE = 16  # partitions between two writes to the store where there is no cluster
 
 
@@ -179,44 +178,23 @@ def _kept(dask: Any, tasks: Tasks, client: Any, kept: KeptParts, asked: Any) -> 
 
 def gather(client: Any, submitted: list[Any], take: Callable[[int, Any], None]) -> None:
     """Hand over the results of futures as they come; a cluster that is gone is an error soon."""
-    from distributed import wait
-
     futures = {future: number for number, future in enumerate(submitted)}
-    seen = time.monotonic()
+    there = attendance.Attendance(client, lambda: _lost(client))
     try:
         while futures:
-            try:
-                done = wait(list(futures), timeout=1.0, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                done = set()
-            except Exception:
-                if client.status == "running":
-                    raise
-                done = set()
-            if _has_workers(client):
-                seen = time.monotonic()
-            elif time.monotonic() - seen > PATIENCE:
-                raise _lost(client)
-            for future in done:
+            for future in there.finished(futures):
                 if future.status == "cancelled":
                     raise _lost(client)
-                take(futures.pop(future), future.result())
+                if result := there.result(future):
+                    take(futures.pop(future), *result)
     finally:
-        if futures and _has_workers(client):
+        if futures and there.threads():
             client.cancel(list(futures))
-
-
-def _has_workers(client: Any) -> bool:
-    """Whether the cluster can be reached and has workers; it may be lost at any moment, also while it is asked."""
-    try:
-        return client.status == "running" and bool(client.nthreads())
-    except OSError:
-        return False
 
 
 def _lost(client: Any) -> RuntimeError:
     address = getattr(client.scheduler, "addr", "")
     return RuntimeError(
-        f"The Dask cluster {address} lost its scheduler, or all its workers for {PATIENCE:g} s. Start it again, then "
-        "the same call; with store=… the partitions that were finished are kept."
+        f"The Dask cluster {address} lost its scheduler, or all its workers for {attendance.PATIENCE:g} s. Start it "
+        "again, then the same call; with store=… the partitions that were finished are kept."
     )

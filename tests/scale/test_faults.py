@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fairpca import GroupMoments
-from fairpca.scale import cluster, merge_parts
+from fairpca.scale import attendance, merge_parts
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -273,7 +273,7 @@ def test_a_scheduler_that_is_lost_is_an_error_and_a_new_one_goes_on(distributed,
 
     import dask
 
-    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(attendance, "PATIENCE", 1.0)
     folder = tmp_path / "made"
     folder.mkdir()
     with dask.config.set(scheduler="synchronous"):
@@ -335,7 +335,7 @@ def test_pairs_of_blocks_on_a_cluster_give_the_same_bits(distributed):
 
 
 def test_a_cluster_without_workers_is_an_error_soon(distributed, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(attendance, "PATIENCE", 0.5)
     frame = slow_parts(frame, tmp_path)
     with (
         local(distributed, workers=0, processes=False) as none,

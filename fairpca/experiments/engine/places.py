@@ -10,19 +10,17 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 from fairpca.experiments.engine.attempts import Attempt, Task, attempt, failed_attempt
+from fairpca.scale import attendance
 
 __all__ = ["ClusterError", "here", "in_processes", "on_cluster"]
 
 Attempts = Generator[Attempt, None, None]
-
-# How long a cluster may be without scheduler or workers, in seconds.
-PATIENCE = 20.0
 
 
 class ClusterError(RuntimeError):
@@ -120,71 +118,39 @@ def _prepare_worker(parent: int) -> None:
 def on_cluster(name: str, tasks: Iterator[Task], address: str) -> Attempts:
     """Compute tasks on a Dask cluster; one that is not there, or has lost its workers, is an error soon."""
     with _client(address) as client:
-        from distributed import wait as wait_for
 
         running: dict[Any, Task] = {}
-        seen = time.monotonic()
+        there = attendance.Attendance(client, lambda: _lost(client, address))
         while True:
-            threads = _threads(client)
+            threads = there.threads()
             for task in islice(tasks, max(0, 2 * threads - len(running))):
                 running[client.submit(attempt, task, pure=False)] = task
-            try:
-                finished = (
-                    wait_for(list(running), timeout=1.0, return_when="FIRST_COMPLETED").done if running else set()
-                )
-            except _DISTURBED:
-                finished = set()
-            if _threads(client):
-                seen = time.monotonic()
-            elif time.monotonic() - seen > PATIENCE:
-                raise _lost(client, address)
+            finished = there.finished(running)
             if not running:
                 if threads:
                     return
                 time.sleep(0.1)
             for future in finished:
                 if future.status == "cancelled":
-                    if not _threads(client):
+                    if not there.threads():
                         raise _lost(client, address)
                     raise ClusterError(
                         f"Somebody cancelled cells of {name!r} on the cluster at {address}, or its scheduler was "
                         "started anew. Start the same run again; the finished cells are stored."
                     )
-                result = _result(future, name, address)
-                if result is None:
-                    continue
-                del running[future]
-                yield result
-
-
-# What is raised while connections break; a scheduler or workers that are gone are noticed by their absence.
-_DISTURBED = (OSError, TimeoutError, CancelledError)
-# How long the bytes of a finished cell may be on their way, in seconds.
-_FETCH = 10.0
-
-
-def _threads(client: Any) -> int:
-    """How many threads of workers there are; none without a scheduler."""
-    try:
-        return sum(client.nthreads().values()) if client.status == "running" else 0
-    except _DISTURBED:
-        return 0
-
-
-def _result(future: Any, name: str, address: str) -> Attempt | None:
-    """What a worker returned; None if that went with the worker, so that another one has to compute it again."""
-    try:
-        return future.result(timeout=_FETCH)  # type: ignore[no-any-return]
-    except Exception as error:
-        if isinstance(error, _DISTURBED) and future.status != "error":
-            return None
-        # Errors of cells come back as records, so this one is the worker's.
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise ClusterError(
-            f"A worker of the cluster at {address} cannot compute cells of {name!r} ({reason}). It needs the "
-            "same fairpca, experiments and packages as this process, and enough memory. Mend that, restart the "
-            "workers, and start again; the finished cells are stored."
-        ) from error
+                try:
+                    result = there.result(future)
+                except Exception as error:
+                    # Errors of cells come back as records, so this one is the worker's.
+                    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                    raise ClusterError(
+                        f"A worker of the cluster at {address} cannot compute cells of {name!r} ({reason}). It needs "
+                        "the same fairpca, experiments and packages as this process, and enough memory. Mend that, "
+                        "restart the workers, and start again; the finished cells are stored."
+                    ) from error
+                if result:
+                    del running[future]
+                    yield result[0]
 
 
 def _lost(client: Any, address: str) -> ClusterError:
@@ -194,7 +160,7 @@ def _lost(client: Any, address: str) -> ClusterError:
             "same run; the finished cells are stored."
         )
     return ClusterError(
-        f"The Dask scheduler at {address} has had no workers for {PATIENCE:g} s. Start some "
+        f"The Dask scheduler at {address} has had no workers for {attendance.PATIENCE:g} s. Start some "
         f"(dask worker {address}) in an environment with the same fairpca, then the same run; "
         "the finished cells are stored."
     )
@@ -215,7 +181,7 @@ def _client(address: str) -> Iterator[Any]:
     try:
         why = ""
         try:
-            client = Client(address, timeout=PATIENCE, set_as_default=False)
+            client = Client(address, timeout=attendance.PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
         if client is None:

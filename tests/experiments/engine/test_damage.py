@@ -1,6 +1,5 @@
 """What goes wrong around a run: damaged stores, processes that end, clusters that are not there, shared stores."""
 
-import concurrent.futures
 import gc
 import os
 import signal
@@ -17,8 +16,9 @@ import toy_experiment
 
 from fairpca import cli
 from fairpca.experiments import Cell, register, run, save_results
-from fairpca.experiments.engine import places, provenance, results
+from fairpca.experiments.engine import provenance, results
 from fairpca.experiments.engine.runner import ClusterError, ResultsError, RunFailed, Store, StoreError, get
+from fairpca.scale import attendance
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -121,7 +121,7 @@ def in_cluster(address, store):
     began = time.monotonic()
     with pytest.raises(ClusterError) as caught:
         run("toy/table", "paper", store=store, cluster=address, verbose=0)
-    assert time.monotonic() - began < places.PATIENCE + 15
+    assert time.monotonic() - began < attendance.PATIENCE + 15
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -129,7 +129,7 @@ def in_cluster(address, store):
 @pytest.fixture
 def impatient(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(places, "PATIENCE", 3.0)
+    monkeypatch.setattr(attendance, "PATIENCE", 3.0)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://x", "127.0.0.1"])
@@ -158,24 +158,6 @@ def scheduler():
 
 def test_cluster_without_workers(store, impatient, scheduler):
     assert "has had no workers for 3 s. Start some" in in_cluster(scheduler[1], store)
-
-
-class Finished:
-    """A cell that a worker has finished, whose bytes do not come."""
-
-    def __init__(self, status, error):
-        self.status, self.error = status, error
-
-    def result(self, timeout):
-        assert timeout > 0, "a worker that dies with its results must not be waited for without end"
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [OSError("closed"), TimeoutError(), concurrent.futures.CancelledError()])
-def test_results_that_went_with_their_worker_are_computed_again(error):
-    assert places._result(Finished("finished", error), "toy/table", "tcp://there:1") is None
-    with pytest.raises(ClusterError, match="A worker of the cluster at tcp://there:1 cannot compute"):
-        places._result(Finished("error", error), "toy/table", "tcp://there:1")
 
 
 def stored(store):
