@@ -181,7 +181,18 @@ def test_layout_for_neurolibre() -> None:
     assert {f"content/_ext/{name}.py" for name in config["sphinx"]["local_extensions"]} <= set(placed)
     for target, source in placed.items():
         assert (ROOT / source).is_file()
-        assert target in (source, f"content/{source}")
+        assert target in (source, f"content/{source}") or neurolibre.BIBLIOGRAPHY[target] == source
+
+
+def test_neurolibre_gets_a_paper_and_what_it_needs_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["neurolibre", str(tmp_path / "out")])
+    monkeypatch.setattr(neurolibre, "listed", lambda: ["binder/postBuild", "_toc.yml", "fairpca/__init__.py"])
+    assert neurolibre.main() == 0
+    _, front, text = (tmp_path / "out/paper.md").read_text(encoding="utf8").split("---\n", 2)
+    head = yaml.safe_load(front)
+    assert {"title", "tags", "authors", "affiliations", "bibliography"} == set(head)
+    assert (tmp_path / "out" / head["bibliography"]).read_text(encoding="utf8").startswith("@") and "# Summary" in text
+    assert "pip install 'repo2data>=2.6.0'" in (tmp_path / "out/binder/postBuild").read_text(encoding="utf8")
 
 
 def test_everything_fits_into_the_time_of_a_build() -> None:
