@@ -1,7 +1,7 @@
 """Lay the repository out as NeuroLibre asks: `content/` with the book, `binder/` with the environment, and a paper.
 
-The paper is a summary with the bibliography; `repo2data` is what NeuroLibre itself needs in the environment. A file that
-says where data are to be downloaded is not needed: what the book reads is in the repository.
+The paper is a summary with the bibliography; `repo2data` is what NeuroLibre itself needs in the environment. A file
+that says where data are to be downloaded is not needed: what the book reads is in the repository.
 
 python scripts/neurolibre.py _build/neurolibre
 """
