@@ -22,6 +22,7 @@ __all__ = ["solve_fantope_minmax"]
 
 
 _AGAIN = 2  # rounds in which less than the tolerance is looked for once that is reached
+_LEAST = 1e-100  # weight; far below what any group has on the path, and still a number that one can divide by
 _FIRST_POLISH, _LAST = 1e-5, 1e-13  # of the barrier's weight; below the last it is rounding of the eigenvalues
 
 
@@ -105,7 +106,7 @@ def solve_fantope_minmax(
             if decrement < 0.05 or n_iter >= max_iter:
                 break
             y = y + (step if decrement < 0.25 else step / (1.0 + decrement))
-            y = y / (problem.c @ y)
+            y = np.maximum(y / (problem.c @ y), _LEAST)
         weights = problem.c * y
         weights = weights / weights.sum()
         rounding = 1e-15 * float(weights @ sizes) / unit  # of what was given

@@ -62,6 +62,12 @@ def test_hostile_spectra_are_certified(objective, seed):
     check(M, d, solve_minmax(M, d, objective=objective, tol=1e-8), objective)
 
 
+@pytest.mark.parametrize("seed", [749, 1789])
+def test_a_weight_that_rounding_drives_to_zero_ends_no_solution(seed):
+    M, d, _ = hostile_moments(seed)
+    check(M, d, solve_minmax(M, d, objective="variance"), "variance")
+
+
 def by_cvxpy(objective, M, d):
     import cvxpy as cp
 
