@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import fairpca
 from fairpca import _cli_moments, _cli_table
 from fairpca._interrupts import HeedInterrupts
+from fairpca._old_names import known_old_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
     )
+    parser.add_argument("--standardise", action="store_true", help=argparse.SUPPRESS)  # of 0.1; the default now
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
         "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
@@ -76,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
     from fairpca._outputs import Outputs
 
+    if options.standardise:
+        _cli_table.warn("--standardise is the default now, and goes with 0.3; leave it out (--scale none is without).")
     estimator = estimator_of(options.method, options.components, options.settings)
     if _cli_moments.in_batches(options.data):
         return _cli_moments.fit(estimator, options)
@@ -178,14 +182,17 @@ def estimator_of(method: str, components: int, settings: list[str]) -> Any:
     parameters = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in allowed:
+        if not equals or name not in {*allowed, *known_old_names(kind.__name__)}:
             shown = setting if len(setting) < 100 else setting[:100] + "…"
             raise ValueError(
                 f"--set takes NAME=VALUE with a parameter of {method}; got {shown!r}. "
                 f"Parameters are {', '.join(allowed) or 'none'}."
             )
         parameters[name] = _literal(value)
-    return kind(n_components=components, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FutureWarning)
+        warnings.showwarning = _cli_table.show_warning
+        return kind(n_components=components, **parameters)
 
 
 def _literal(text: str) -> Any:
