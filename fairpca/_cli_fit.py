@@ -12,6 +12,7 @@ import fairpca
 from fairpca import _cli_moments, _cli_table
 from fairpca._interrupts import HeedInterrupts
 from fairpca._old_names import known_old_names
+from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,8 @@ _ESTIMATORS = {
     "minmax": "MinMaxFairPCA",
     "rfpca": "RFPCA",
 }
+# Options of some methods that show a long fit, or end it.
+_WAYS = (("verbose", 1, "shows its steps"), ("time_limit", 60, "limits the seconds of solvers that can stop early"))
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -99,7 +102,8 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     prepared = _cli_table.prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
     target = None if prepared.target is None else prepared.target.to_numpy()
-    with HeedInterrupts(), warnings.catch_warnings():
+    what = f"still fitting {options.method} to {len(prepared.frame):,} rows"
+    with HeedInterrupts(), warnings.catch_warnings(), Patience(what, _slow(estimator)):
         warnings.showwarning = _cli_table.show_warning
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)
@@ -124,6 +128,13 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     if options.report:
         _report(estimator, features, prepared)
     return 0
+
+
+def _slow(estimator: Any) -> str:
+    """Say how a fit that lasts may be stopped, and what of it may be seen or limited."""
+    known = getattr(getattr(estimator, "_options_class", None), "__dataclass_fields__", {})
+    ways = [f"--set \"options={{'{name}': {value}}}\" {does}" for name, value, does in _WAYS if name in known]
+    return "Ctrl-C stops it, and nothing is written." + "".join(f" {way}." for way in ways)
 
 
 def _contents(
