@@ -67,7 +67,7 @@ def test_fit_says_that_it_lasts(impatient, monkeypatch, capsys, tmp_path, method
                 "--out",
                 str(out),
                 "--set",
-                "options={}",
+                easy,
             ]
         )
         == 0
