@@ -323,11 +323,15 @@ class MBFPCA(BaseFairPCA):
         wanted = self._options.positive_label
         if wanted is not None:
             if wanted not in classes.tolist():
-                raise ValueError(f"positive_label={wanted!r} is not a class of y; choose one of {classes.tolist()!r}.")
+                raise ValueError(
+                    f"positive_label={wanted!r} is not a class of y; choose one of {classes[:10].tolist()!r}"
+                    f"{'' if classes.size <= 10 else ' and so on'}."
+                )
             return wanted
         if classes.size != 2:
             raise ValueError(
-                f"y has {classes.size} class(es); name the positive one of {classes.tolist()!r} as positive_label."
+                f"y has {classes.size} class(es); name the positive one of {classes[:10].tolist()!r}"
+                f"{'' if classes.size <= 10 else ' and so on'} as positive_label."
             )
         return classes[1]
 

@@ -21,6 +21,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairpca._resources import data_path
@@ -590,6 +591,27 @@ def test_command_line(cache, capsys):
     assert "adult: bundled" in captured.out and upstream("steel").sha256 in captured.err
     with pytest.raises(SystemExit, match="No data set is called iris; there are: default_credit"):
         run("fetch", "iris")
+
+
+def test_export_is_a_table_for_the_other_commands(capsys, monkeypatch, tmp_path):
+    from fairpca.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "export", "biodeg" if CATALOG["biodeg"].bundled else "wine_quality"]) == 0
+    told = capsys.readouterr().out
+    (written,) = tmp_path.glob("*.csv")
+    assert f"wrote {written.name}" in told
+    command = told.partition("try: fairpca ")[2].split()
+    assert main(command) == 0
+    data = load(written.stem)
+    assert len((tmp_path / "projected.csv").read_text().splitlines()) == len(data.X) + 1
+    table = pd.read_csv(written)
+    np.testing.assert_array_equal(table[list(data.feature_names)].to_numpy(), data.X)
+    assert list(table["group"]) == list(data.sensitive_features)
+    capsys.readouterr()
+    assert main(["data", "export", "german", "--out", "-"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.endswith("group,label") and first.startswith(load("german").feature_names[0])
 
 
 def test_everything_in_the_mirror_verifies(capsys):
