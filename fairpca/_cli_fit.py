@@ -221,18 +221,24 @@ def _report(estimator: Any, features: pd.DataFrame, prepared: Prepared) -> None:
     import numpy as np
     import pandas as pd
 
-    from fairpca.metrics import explained_variance_percent, reconstruction_errors, reconstruction_losses
+    from fairpca.metrics import explained_variance_percent, mmd_squared, reconstruction_errors, reconstruction_losses
 
     X, labels = features.to_numpy(), prepared.labels.to_numpy()
     plain = fairpca.PCA(n_components=len(estimator.components_)).fit(X, sensitive_features=labels)
     table = pd.DataFrame({"rows": pd.Series(labels).value_counts().sort_index()})
-    variances = {}
+    variances, discrepancies = {}, {}
+    # What MBF-PCA bounds, by the kernel that it was fitted with; of more groups it is a sum, and of classes a part.
+    sigma = getattr(estimator, "bandwidth_", None) if getattr(estimator, "fairness", "") == "dp" else None
     for name, model in (("PCA", plain), (type(estimator).__name__, estimator)):
         basis = np.linalg.qr(model.components_.T)[0]  # what is reconstructed from the span, whatever its basis
         variances[name] = explained_variance_percent(X, basis)
+        if sigma is not None and len(table) == 2:
+            discrepancies[name] = mmd_squared(X @ basis, labels, sigma=sigma)
         table[f"error {name}"] = reconstruction_errors(X, basis, labels)
         table[f"loss {name}"] = reconstruction_losses(X, basis, labels)
     print("variance explained: " + ", ".join(f"{value:.2f} % ({name})" for name, value in variances.items()))
+    if discrepancies:
+        print("MMD² between the groups: " + ", ".join(f"{v:.4g} ({name})" for name, v in discrepancies.items()))
     table.index.name = "group"
     print(_cli_table.printable(table.reset_index().to_string(index=False)))
     gaps = {c: table[c].max() - table[c].min() for c in table.columns if c.startswith("error")}
