@@ -58,14 +58,6 @@ const ANSWERS = {
     return analysis.solutions.map((list) => list.map(({ method, errors, losses, share, gap, distance }) => ({ method, errors, losses, share, gap, distance })));
   },
   numbers: ({ texts }) => texts.map((text) => numberAt(codesOf(text), 0, 44, 46)).map((x) => (Number.isNaN(x) ? null : x)),
-  work: ({ text, features, group }) => {
-    const before = process.cpuUsage();
-    const table = parseTable(text);
-    describeColumns(table);
-    analyse(numericRows(table, features, group, false), true, features.length - 1);
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1e6;
-  },
   cells: ({ pairs }) => pairs.map(([a, b]) => compareCells(a, b)),
   matching: ({ rows, words }) => matching(rows, words),
 };
