@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._fetch import fetch, verify, where
@@ -63,8 +64,8 @@ def _info(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     """Write features, the column `group`, and the column `label` where there is one."""
     from fairpca._outputs import Outputs
-    from fairpca.datasets import load
 
+    load = import_module("fairpca.datasets").load  # by name: the package is above its modules
     out = arguments.out or f"{arguments.name}.csv"
     with Outputs({"--out": out}) as outputs:
         data = load(arguments.name, as_frame=True)
