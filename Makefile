@@ -44,7 +44,7 @@ setup: $(READY)
 $(VENV)/.ready: pyproject.toml requirements.lock
 	@test -n "$(PY)" || { echo "Python 3.11 or later is needed; name it with PY=/path/to/python3"; exit 1; }
 	$(VENV)/bin/python -m pip --version > /dev/null 2>&1 || $(PY) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -93,8 +93,10 @@ lint: setup
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
+# UPGRADE=--upgrade takes the newest versions that pyproject.toml allows; without it, what may stay stays.
 lock: setup
-	$(PYTHON) scripts/lock.py $(PYTHONS)
+	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
+	$(PYTHON) scripts/lock.py _build/uv/bin/uv $(UPGRADE)
 
 dist: setup
 	rm -rf dist

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import light_figures
 from docutils import nodes
 from sphinx import addnodes
 
@@ -44,13 +45,23 @@ def with_thumbnails(page: Path, text: str) -> str:
         found = re.search(FIGURE.format(label=re.escape(match[2])), pages[target], re.DOTALL)
         if found is None:
             return "<td></td>"
-        source = (target.parent / found[1]).resolve()
+        source = _small((target.parent / found[1]).resolve())
         address = Path(*([".."] * (len(page.parent.parts) - len(_common(page.parent, source).parts))))
         address = address / source.relative_to(_common(page.parent, source))
         # The link beside it says what it is, so the picture itself needs no words.
         return f'<td><img src="{address.as_posix()}" width="120" loading="lazy" alt=""></td>'
 
     return ROOM.sub(picture, text)
+
+
+def _small(picture: Path) -> Path:
+    """Write a picture of the picture beside it, and return where."""
+    text = picture.read_text(encoding="utf8") if picture.suffix == ".svg" and picture.is_file() else ""
+    if light_figures.DRAWN not in text:
+        return picture
+    small = picture.with_name(f"{picture.stem}-small.svg")
+    small.write_text(light_figures.thumbnail(text), encoding="utf8")
+    return small
 
 
 def _common(first: Path, second: Path) -> Path:

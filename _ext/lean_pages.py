@@ -17,6 +17,7 @@ from sphinx.errors import ExtensionError
 ICONS = "icons.css"
 SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.DOTALL)
 EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
+GLYPHS = re.compile(r'(?:\.fa-[\w-]+::?before,?)+\{content:"[^"]*"\}')
 CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
 # The search reads each page that it found for an excerpt, which browsers refuse to pages that are opened as files.
 EXCERPT = ("else if (showSearchSummary)", 'else if (showSearchSummary && location.protocol !== "file:")')
@@ -80,6 +81,15 @@ def icon_sheet(names: set[str], script: str) -> str:
     return "\n".join(rules) + "\n"
 
 
+def without_unused_glyphs(sheet: str, names: set[str]) -> str:
+    """Return a style sheet without the rules of icons that no page shows: a fifth of the theme's."""
+
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if names & set(re.findall(r"\.fa-([\w-]+):", match[0])) else ""
+
+    return GLYPHS.sub(kept, sheet)
+
+
 def _finish(app: Any, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
@@ -106,6 +116,8 @@ def _finish(app: Any, exception: Exception | None) -> None:
             # What the theme tells its developers is no news for readers.
             file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
     (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")
+    for file in (static / "styles").glob("*.css"):
+        file.write_text(without_unused_glyphs(file.read_text(encoding="utf8"), names), encoding="utf8")
     search = static / "searchtools.js"
     text = search.read_text(encoding="utf8")
     if EXCERPT[0] not in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from importlib.metadata import files
@@ -11,9 +12,13 @@ from typing import Any
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
-# The installed package brings every variant of MathJax; pages need one of them, its fonts and the TeX extensions that
-# MathJax loads when a formula uses them.
-MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2", "a11y/assistive-mml.js")
+# The installed package brings every variant of MathJax; pages need its fonts and the TeX extensions that MathJax loads
+# when a formula uses them.
+MATHJAX_FOLDERS = ("input/tex/extensions", "output/chtml/fonts/woff-v2")
+# What MathJax's own tex-chtml.js consists of, in one file as there, but without the menu: a third of it, for choices
+# such as another renderer, which a book without a network cannot offer.
+MATHJAX_PARTS = ("core", "input/tex", "output/chtml", "output/chtml/fonts/tex", "a11y/assistive-mml")
+MATHJAX = "tex-chtml.js"
 
 
 def _mathjax_source() -> Path:
@@ -25,12 +30,16 @@ def _mathjax_source() -> Path:
 
 def _copy_mathjax(target: Path) -> None:
     source = _mathjax_source()
-    for part in MATHJAX_PARTS:
-        if (source / part).is_dir():
-            shutil.copytree(source / part, target / part, dirs_exist_ok=True)
-        else:
-            (target / part).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / part, target / part)
+    for part in MATHJAX_FOLDERS:
+        shutil.copytree(source / part, target / part, dirs_exist_ok=True)
+    (target / MATHJAX).write_text(mathjax(source), encoding="utf8")
+
+
+def mathjax(source: Path) -> str:
+    """Return one script with the parts of MathJax: first what loads parts, which is told that they are there."""
+    texts = [(source / f"{part}.js").read_text(encoding="utf8") for part in ("startup", *MATHJAX_PARTS)]
+    texts.insert(1, f"MathJax.loader.preLoad({', '.join(map(json.dumps, MATHJAX_PARTS))})")
+    return "\n;\n".join(texts)
 
 
 def executed(docname: str) -> Path:

@@ -37,3 +37,14 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   addEventListener("resize", soon);
 })();
+
+// Escape puts away what a word means, until the word is pointed at or reached again.
+(() => {
+  const words = () => document.querySelectorAll("a.word");
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const word of words()) word.classList.add("is-quiet");
+  });
+  for (const kind of ["mouseover", "focusin"]) {
+    addEventListener(kind, ({ target }) => target.closest?.("a.word")?.classList.remove("is-quiet"));
+  }
+})();

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import fairpca
 from fairpca import _cli_moments, _cli_table
 from fairpca._interrupts import HeedInterrupts
+from fairpca._old_names import known_old_names
+from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,8 @@ _ESTIMATORS = {
     "minmax": "MinMaxFairPCA",
     "rfpca": "RFPCA",
 }
+# Options of some methods that show a long fit, or end it.
+_WAYS = (("verbose", 1, "shows its steps"), ("time_limit", 60, "limits the seconds of solvers that can stop early"))
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -53,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
     )
+    parser.add_argument("--standardise", action="store_true", help=argparse.SUPPRESS)  # of 0.1; the default now
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
         "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
@@ -76,6 +81,8 @@ def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
     from fairpca._outputs import Outputs
 
+    if options.standardise:
+        _cli_table.warn("--standardise is the default now, and goes with 0.3; leave it out (--scale none is without).")
     estimator = estimator_of(options.method, options.components, options.settings)
     if _cli_moments.in_batches(options.data):
         return _cli_moments.fit(estimator, options)
@@ -95,7 +102,8 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     prepared = _cli_table.prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
     target = None if prepared.target is None else prepared.target.to_numpy()
-    with HeedInterrupts(), warnings.catch_warnings():
+    what = f"still fitting {options.method} to {len(prepared.frame):,} rows"
+    with HeedInterrupts(), warnings.catch_warnings(), Patience(what, _slow(estimator)):
         warnings.showwarning = _cli_table.show_warning
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)
@@ -120,6 +128,13 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     if options.report:
         _report(estimator, features, prepared)
     return 0
+
+
+def _slow(estimator: Any) -> str:
+    """Say how a fit that lasts may be stopped, and what of it may be seen or limited."""
+    known = getattr(getattr(estimator, "_options_class", None), "__dataclass_fields__", {})
+    ways = [f"--set \"options={{'{name}': {value}}}\" {does}" for name, value, does in _WAYS if name in known]
+    return "Ctrl-C stops it, and nothing is written." + "".join(f" {way}." for way in ways)
 
 
 def _contents(
@@ -178,14 +193,17 @@ def estimator_of(method: str, components: int, settings: list[str]) -> Any:
     parameters = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in allowed:
+        if not equals or name not in {*allowed, *known_old_names(kind.__name__)}:
             shown = setting if len(setting) < 100 else setting[:100] + "…"
             raise ValueError(
                 f"--set takes NAME=VALUE with a parameter of {method}; got {shown!r}. "
                 f"Parameters are {', '.join(allowed) or 'none'}."
             )
         parameters[name] = _literal(value)
-    return kind(n_components=components, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FutureWarning)
+        warnings.showwarning = _cli_table.show_warning
+        return kind(n_components=components, **parameters)
 
 
 def _literal(text: str) -> Any:
@@ -203,18 +221,24 @@ def _report(estimator: Any, features: pd.DataFrame, prepared: Prepared) -> None:
     import numpy as np
     import pandas as pd
 
-    from fairpca.metrics import explained_variance_percent, reconstruction_errors, reconstruction_losses
+    from fairpca.metrics import explained_variance_percent, mmd_squared, reconstruction_errors, reconstruction_losses
 
     X, labels = features.to_numpy(), prepared.labels.to_numpy()
     plain = fairpca.PCA(n_components=len(estimator.components_)).fit(X, sensitive_features=labels)
     table = pd.DataFrame({"rows": pd.Series(labels).value_counts().sort_index()})
-    variances = {}
+    variances, discrepancies = {}, {}
+    # What MBF-PCA bounds, by the kernel that it was fitted with; of more groups it is a sum, and of classes a part.
+    sigma = getattr(estimator, "bandwidth_", None) if getattr(estimator, "fairness", "") == "dp" else None
     for name, model in (("PCA", plain), (type(estimator).__name__, estimator)):
         basis = np.linalg.qr(model.components_.T)[0]  # what is reconstructed from the span, whatever its basis
         variances[name] = explained_variance_percent(X, basis)
+        if sigma is not None and len(table) == 2:
+            discrepancies[name] = mmd_squared(X @ basis, labels, sigma=sigma)
         table[f"error {name}"] = reconstruction_errors(X, basis, labels)
         table[f"loss {name}"] = reconstruction_losses(X, basis, labels)
     print("variance explained: " + ", ".join(f"{value:.2f} % ({name})" for name, value in variances.items()))
+    if discrepancies:
+        print("MMD² between the groups: " + ", ".join(f"{v:.4g} ({name})" for name, v in discrepancies.items()))
     table.index.name = "group"
     print(_cli_table.printable(table.reset_index().to_string(index=False)))
     gaps = {c: table[c].max() - table[c].min() for c in table.columns if c.startswith("error")}

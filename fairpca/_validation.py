@@ -90,7 +90,10 @@ def check_number(
     above = number >= high if high_open else number > high
     if not np.isfinite(number) or below or above:
         left, right = "(" if low_open else "[", ")" if high_open else "]"
-        raise ValueError(f"{name}={value!r} is out of range; it must lie in {left}{low:g}, {high:g}{right}.")
+        raise ValueError(
+            f"{name}={value!r} is out of range; it must lie in "
+            f"{'(' if low == -np.inf else left}{low:g}, {high:g}{')' if high == np.inf else right}."
+        )
 
 
 def check_components(n_components: Any, n_features: int, *, high: int | None = None, why: str = "") -> int:

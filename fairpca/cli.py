@@ -122,7 +122,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "data":
         importlib.import_module("fairpca.datasets._cli").add_parser(commands)
     else:
-        commands.add_parser("data", help="list, describe, fetch and verify the data sets")
+        commands.add_parser("data", help="list, describe, export, fetch and verify the data sets")
     return parser
 
 

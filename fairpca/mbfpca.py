@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
+from fairpca._old_names import accept_old_names
 from fairpca._validation import Groups, check_number, check_rows_match
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
@@ -322,11 +323,15 @@ class MBFPCA(BaseFairPCA):
         wanted = self._options.positive_label
         if wanted is not None:
             if wanted not in classes.tolist():
-                raise ValueError(f"positive_label={wanted!r} is not a class of y; choose one of {classes.tolist()!r}.")
+                raise ValueError(
+                    f"positive_label={wanted!r} is not a class of y; choose one of {classes[:10].tolist()!r}"
+                    f"{'' if classes.size <= 10 else ' and so on'}."
+                )
             return wanted
         if classes.size != 2:
             raise ValueError(
-                f"y has {classes.size} class(es); name the positive one of {classes.tolist()!r} as positive_label."
+                f"y has {classes.size} class(es); name the positive one of {classes[:10].tolist()!r}"
+                f"{'' if classes.size <= 10 else ' and so on'} as positive_label."
             )
         return classes[1]
 
@@ -352,3 +357,6 @@ class MBFPCA(BaseFairPCA):
                 UserWarning,
                 stacklevel=4,
             )
+
+
+accept_old_names(MBFPCA)

@@ -18,6 +18,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, MaxNLocator
 
@@ -78,8 +79,10 @@ def lighten(figure: Any) -> None:
 def for_phone(figure: Any) -> None:
     """Lay a figure out for a narrow screen."""
     bars = [ax for ax in figure.axes if ax.get_label() == "<colorbar>"]
-    rigid = bool(bars) and figure.get_layout_engine() is None  # such a bar does not move with its panel
-    if figure.get_layout_engine() is None and not rigid:
+    engine = figure.get_layout_engine()
+    free = engine is None or isinstance(engine, PlaceHolderLayoutEngine)  # the second is what `tight_layout` leaves
+    rigid = bool(bars) and free  # such a bar does not move with its panel
+    if free and not rigid:
         figure.set_layout_engine("constrained")
     panels = [ax for ax in figure.axes if ax.get_subplotspec() is not None and ax not in bars]
     rows = _rows(figure, panels)

@@ -53,8 +53,8 @@ SETTLED = """async () => {
 # Axe looks at every element, and its time grows faster than their number. Rows of a table, lines of code and entries of
 # a list repeat one another: what looks the same and stands on the same ground is shown to axe twice at most. The
 # insides of formulas are left out, because axe knows nothing about them; their spoken form is MathJax's own.
+NO_FORMULAS = '() => document.querySelectorAll("mjx-container").forEach(formula => formula.replaceChildren())'
 FEWER = """() => {
-  for (const formula of document.querySelectorAll("mjx-container")) formula.replaceChildren();
   const STYLES = ["color", "backgroundColor", "backgroundImage", "fontSize", "fontWeight", "opacity", "display"];
   const looks = new Map();
   const look = e => {
@@ -172,37 +172,57 @@ def complaints(page: Any, site: Path, file: Path, axe: str, remarks: list[str]) 
     """Yield what is wrong with one page."""
     heard: list[str] = []
     asked: dict[str, None] = {}
-    page.on("console", lambda message: heard.append(f"console: {message.text[:160]}"))
-    page.on("pageerror", lambda error: heard.append(f"error in a script: {str(error)[:160]}"))
-    page.on("request", lambda request: asked.setdefault(request.url))
+    ears: dict[str, Callable[[Any], Any]] = {
+        "console": lambda message: heard.append(f"console: {message.text[:160]}"),
+        "pageerror": lambda error: heard.append(f"error in a script: {str(error)[:160]}"),
+        "request": lambda request: asked.setdefault(request.url),
+    }
+    for event, ear in ears.items():
+        page.on(event, ear)
+    try:
+        yield from looked_at(page, site, file, axe, remarks, heard, asked)
+    finally:
+        for event, ear in ears.items():
+            page.remove_listener(event, ear)
+
+
+def looked_at(
+    page: Any, site: Path, file: Path, axe: str, remarks: list[str], heard: list[str], asked: dict[str, None]
+) -> Iterator[str]:
+    """Yield what is wrong with one page, given what it says and asks for."""
     name = file.relative_to(site).as_posix()
-    resize(page, "desktop")
+    first, *others = SIZES
+    page.set_viewport_size(size_of(first))
     page.goto(file.resolve().as_uri(), wait_until="load")
     page.wait_for_function(READY)
     page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
     page.wait_for_function("[...document.images].every(image => image.complete)")
     yield from too_heavy(name, file, [address for address in asked if address.startswith("file:")])
-    for view in SIZES:
-        resize(page, view)
-        yield from (f"{view}: {text}" for text in page.evaluate(LAYOUT))
-    resize(page, "desktop")
+    # To lay out a long page anew takes longer than to look at it, so it changes its size as seldom as possible.
+    page.evaluate(SETTLED)
+    yield from (f"{first}: {text}" for text in page.evaluate(LAYOUT))
     yield from (f"live figure {text}" for text in live_figures(page))
     yield from MORE.get(name, nothing)(page, remarks)
+    for view in others:
+        resize(page, view)
+        yield from (f"{view}: {text}" for text in page.evaluate(LAYOUT))
     yield from (f"asks for {url}" for url in asked if not url.startswith(("file:", "data:", "blob:")))
     yield from list(heard)
     # From here on the page loses parts, so its scripts may complain about what they miss.
+    page.evaluate(NO_FORMULAS)
     page.add_script_tag(content=axe)
     page.add_style_tag(content="*, ::before, ::after {transition: none !important; animation: none !important}")
+    resize(page, first)
     page.evaluate(FEWER)
     for view in SIZES:
         resize(page, view)
         page.wait_for_timeout(350)  # so long after a change of size the theme marks what scrolls
         yield from (f"{view}: {text}" for text in page.evaluate(AXE, MARKUP))
     page.evaluate(COLOURS)
-    for theme in ("light", "dark"):
-        page.evaluate(f"document.documentElement.dataset.theme = document.documentElement.dataset.mode = '{theme}'")
-        for view in SIZES:
-            resize(page, view)
+    for view in reversed(SIZES):
+        resize(page, view)
+        for theme in ("light", "dark"):
+            page.evaluate(f"document.documentElement.dataset.theme = document.documentElement.dataset.mode = '{theme}'")
             yield from (f"{view}, {theme}: {text}" for text in page.evaluate(AXE, CONTRAST))
 
 
@@ -211,11 +231,17 @@ def nothing(page: Any, remarks: list[str]) -> Iterator[str]:
     yield from ()
 
 
-def resize(page: Any, view: str) -> None:
-    """Give the page another size, and wait until it is laid out."""
+def size_of(view: str) -> dict[str, int]:
+    """Return the size of a page as the browser wants it told."""
     width, height = SIZES[view]
-    page.set_viewport_size({"width": width, "height": height})
-    page.evaluate(SETTLED)
+    return {"width": width, "height": height}
+
+
+def resize(page: Any, view: str) -> None:
+    """Give the page another size, if it has not that one, and wait until it is laid out."""
+    if page.viewport_size != size_of(view):
+        page.set_viewport_size(size_of(view))
+        page.evaluate(SETTLED)
 
 
 def too_heavy(name: str, file: Path, loaded: list[str]) -> Iterator[str]:
@@ -257,6 +283,7 @@ class Opened:
 
     driver: Any = None
     chromium: Any = None
+    page: Any = None
     axe = ""
 
 
@@ -272,13 +299,20 @@ def open_browser() -> None:
 def check(site: Path, file: Path) -> tuple[list[str], list[str], float]:
     """Open one page; return what is wrong with it, what else there is to say, and the seconds that it took."""
     start = time.perf_counter()
-    page = Opened.chromium.new_page(reduced_motion="reduce")
+    # Pages follow each other in one window, which translates the scripts that they share only once.
+    if Opened.page is None:
+        Opened.page = Opened.chromium.new_page(reduced_motion="reduce")
+    page = Opened.page
     remarks: list[str] = []
     try:
         found = list(dict.fromkeys(complaints(page, site, file, Opened.axe, remarks)))
+        page.goto("about:blank")  # what a page that has lost its parts still says is not heard with the next
+        whole = file.relative_to(site).as_posix() not in MORE
     except Exception as error:  # one page that cannot be opened is a complaint, not the end of all
-        found = [f"could not be checked: {str(error)[:300]}"]
-    page.context.close()
+        found, whole = [f"could not be checked: {str(error)[:300]}"], False
+    if not whole:
+        page.context.close()
+        Opened.page = None
     return found, remarks, time.perf_counter() - start
 
 

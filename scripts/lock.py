@@ -1,11 +1,11 @@
-"""Resolve everything that the book and the tests need and write requirements.lock.
+"""Resolve everything that the book and the tests need and write requirements.lock, with the digest of every file.
 
-Run it with the oldest supported Python: `.venv/bin/python scripts/lock.py``.
+Run it by ``make lock``, which puts uv into an environment of its own; versions that may stay stay, unless
+``--upgrade`` is given.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -16,8 +16,10 @@ from pathlib import Path
 from fairpca._outputs import Outputs
 
 ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "requirements.lock"
 HEADER = """\
-# Everything that `make book` and `make test` install, with exact versions; Python 3.11 to 3.13.
+# Everything that `make book` and `make test` install, with exact versions; Python 3.11 to 3.13, all systems.
+# The digests are those of all files of a version: pip refuses any other (--require-hashes).
 # Written by scripts/lock.py from pyproject.toml; do not edit by hand.
 """
 
@@ -42,34 +44,37 @@ def declared(extras: tuple[str, ...] = ("book", "test")) -> list[str]:
     return [*wanted, *pyproject["build-system"]["requires"], "editables"]
 
 
-def resolve(python: str, requirements: list[str], constraints: list[str]) -> dict[str, str]:
-    """Return name → version as the pip of one interpreter would install them."""
+def requirements(text: str) -> list[str]:
+    """Return the requirements of a lock, one string each, without comments and digests."""
+    joined = text.replace("\\\n", " ")
+    lines = (re.sub(r"\s--hash=\S+", "", line).strip() for line in joined.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def resolve(uv: str, wanted: list[str], kept: str, options: list[str]) -> str:
+    """Return the text of a lock for all systems, with versions of the lock `kept` where they are possible.
+
+    pip evaluates the conditions of requirements for the machine that it runs on, so what only macOS needs would have
+    neither a version nor a digest; uv resolves for all systems at once.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        wanted, limits, report = (Path(folder, name) for name in ("wanted.txt", "limits.txt", "report.json"))
-        wanted.write_text("\n".join(requirements) + "\n", encoding="utf8")
-        limits.write_text("\n".join(constraints) + "\n", encoding="utf8")
-        options = ["--dry-run", "--ignore-installed", "--quiet", "--report", str(report), "--only-binary=:all:"]
-        command = [python, "-m", "pip", "install", *options, "-r", str(wanted), "-c", str(limits)]
+        asked, written = Path(folder, "asked.in"), Path(folder, "written.txt")
+        asked.write_text("\n".join(wanted) + "\n", encoding="utf8")
+        written.write_text(kept, encoding="utf8")
+        settings = ["--universal", "--python-version=3.11", "--fork-strategy=fewest", "--generate-hashes"]
+        quiet = ["--no-annotate", "--no-header", "--no-config", "--quiet"]
+        command = [uv, "pip", "compile", str(asked), "--output-file", str(written), *settings, *quiet, *options]
         subprocess.run(command, check=True)
-        resolved = json.loads(report.read_text(encoding="utf8"))["install"]
-    return {item["metadata"]["name"]: item["metadata"]["version"] for item in resolved}
+        return written.read_text(encoding="utf8")
 
 
-def main(others: list[str]) -> int:
-    lock = Outputs({"lock": ROOT / "requirements.lock"})
-    pins = {name: f"{name}=={version}" for name, version in resolve(sys.executable, declared(), []).items()}
-    for python in others:
-        show = "import sys; print(*sys.version_info[:2], sep='.')"
-        version = subprocess.run([python, "-c", show], check=True, capture_output=True, text=True).stdout.strip()
-        # What another version needs in addition is pinned for it alone; all the rest must be the same everywhere.
-        shared = [pin for pin in pins.values() if ";" not in pin]
-        for name, number in resolve(python, declared(), shared).items():
-            pins.setdefault(name, f'{name}=={number}; python_version == "{version}"')
-    lines = sorted(pins.values(), key=str.lower)
-    lock.write({"lock": (HEADER + "\n".join(lines) + "\n").encode()})
-    print(len(lines), "packages pinned")
+def main(uv: str, *options: str) -> int:
+    kept = LOCK.read_text(encoding="utf8") if LOCK.exists() else ""
+    text = resolve(uv, declared(), kept, list(options))
+    Outputs({"lock": LOCK}).write({"lock": (HEADER + text).encode()})
+    print(len(requirements(text)), "packages pinned")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main(*sys.argv[1:]))

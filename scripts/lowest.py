@@ -25,7 +25,7 @@ def lowest(pyproject: dict, lock: str) -> list[str]:
         if match is None:
             raise ValueError(f"{requirement!r} in pyproject.toml names no lowest version; write name>=version.")
         pins.append(f"{match[1]}=={match[2]}")
-    locked = dict(line.split(";")[0].strip().split("==") for line in lock.splitlines() if "==" in line)
+    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE))
     return [*pins, *(f"{name}=={locked[name]}" for name in TOOLS), *pyproject["build-system"]["requires"], "editables"]
 
 

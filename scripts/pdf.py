@@ -39,6 +39,9 @@ STYLE = """
 .contents a { color: inherit; text-decoration: none; }
 .contents, .bd-article { break-before: page; } .bd-article { display: block; }
 body { padding: 0 !important; }
+.bd-article p { orphans: 3; widows: 3; }
+/* The last line of a chapter points to its exercises; it does not get a page of its own. */
+.bd-article section > p:last-child { break-before: avoid; }
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -19,11 +20,8 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf8"))
-LOCK = [
-    Requirement(line)
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf8").splitlines()
-    if line and not line.startswith("#")
-]
+LOCK_TEXT = (ROOT / "requirements.lock").read_text(encoding="utf8")
+LOCK = [Requirement(line) for line in lock_script.requirements(LOCK_TEXT)]
 
 
 def pinned_versions() -> dict[str, Version]:
@@ -31,14 +29,60 @@ def pinned_versions() -> dict[str, Version]:
 
 
 def test_lock_holds_exact_versions_only() -> None:
-    text = (ROOT / "requirements.lock").read_text(encoding="utf8")
     for requirement in LOCK:
         assert [s.operator for s in requirement.specifier] == ["=="], requirement
         assert requirement.url is None
         assert not Version(next(iter(requirement.specifier)).version).local, f"{requirement} is on no public index"
     assert len({canonicalize_name(r.name) for r in LOCK}) == len(LOCK)
-    for forbidden in ("://", "--hash", "--index", "--find-links", "-e "):
-        assert forbidden not in text
+    for forbidden in ("://", "--index", "--find-links", "-e "):
+        assert forbidden not in LOCK_TEXT
+
+
+def test_lock_holds_the_digest_of_every_file() -> None:
+    for line in LOCK_TEXT.replace("\\\n", " ").splitlines():
+        if not line.startswith("#"):
+            assert re.search(r" --hash=sha256:[0-9a-f]{64}\b", line), (
+                f"{line.split()[0]} has no digest; run `make lock`"
+            )
+    (install,) = re.findall(
+        r"^\t.*pip install.* requirements\.lock$", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE
+    )
+    assert "--require-hashes" in install
+
+
+@pytest.mark.parametrize(("system", "needs"), [("darwin", "appnope"), ("win32", "colorama"), ("linux", "pexpect")])
+def test_lock_is_complete_on_every_system(system: str, needs: str) -> None:
+    """With digests pip refuses what is not in the lock, so what one system alone needs must be there."""
+    (locked,) = (requirement for requirement in LOCK if requirement.name == needs)
+    assert locked.marker is None or locked.marker.evaluate({"sys_platform": system})
+
+
+def test_a_file_with_another_digest_is_refused(tmp_path: Path) -> None:
+    """A file that calls itself a locked version, but is another, is not installed; no network is asked."""
+    (entry,) = re.findall(r"^alabaster==(?:.*\\\n)+.*\n", LOCK_TEXT, re.MULTILINE)
+    version = re.match(r"alabaster==([\w.]+)", entry)[1]
+    with zipfile.ZipFile(tmp_path / f"alabaster-{version}-py3-none-any.whl", "w") as archive:
+        for name, content in {
+            "METADATA": f"Metadata-Version: 2.1\nName: alabaster\nVersion: {version}\n",
+            "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "RECORD": "",
+        }.items():
+            archive.writestr(f"alabaster-{version}.dist-info/{name}", content)
+
+    def install(text: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "lock.txt").write_text(text, encoding="utf8")
+        places = ["--isolated", "--no-index", "--find-links", str(tmp_path), "--target", str(tmp_path / "site")]
+        wanted = ["--no-deps", "--ignore-installed", "--require-hashes", "--requirement", str(tmp_path / "lock.txt")]
+        command = [sys.executable, "-m", "pip", "install", *places, *wanted]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    refused = install(entry)
+    assert refused.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in refused.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    accepted = install(f"alabaster=={version} --hash=sha256:{right}\n")
+    assert accepted.returncode == 0, accepted.stderr
 
 
 def test_lock_satisfies_pyproject() -> None:
@@ -75,7 +119,8 @@ def test_conda_environment_is_the_project() -> None:
     (pip_section,) = (d["pip"] for d in ENVIRONMENT["dependencies"] if isinstance(d, dict))
     python = Requirement(next(d for d in packages if re.match(r"python\b", d)))
     assert python.specifier == Requirement("python" + PROJECT["requires-python"]).specifier
-    assert pip_section == ["-r requirements.lock", "-e .[book,test]"]
+    # Beside digests pip takes no folder, so the package is installed by a line of its own.
+    assert pip_section == ["-r requirements.lock"]
     # A conda package that is also a Python dependency would compete with the lock.
     assert {Requirement(d).name for d in packages} == {"python", "pip", "git", "make"}
 

@@ -71,7 +71,7 @@ def test_choice_and_number_messages():
         check_number("mu", "1")
     with pytest.raises(TypeError, match="must be an integer"):
         check_number("n", 1.5, integer=True)
-    with pytest.raises(ValueError, match=r"mu=-1 is out of range; it must lie in \[0, inf\]"):
+    with pytest.raises(ValueError, match=r"mu=-1 is out of range; it must lie in \[0, inf\)"):
         check_number("mu", -1, low=0)
     with pytest.raises(ValueError, match="not a number"):
         check_number("tau", float("nan"))

@@ -122,5 +122,5 @@ def test_what_was_renamed_since_the_last_version_warns() -> None:
     from fairpca import SolverResult
 
     result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0, certificate="proof")
-    with pytest.warns(DeprecationWarning, match="is called bound now"):
+    with pytest.warns(FutureWarning, match="is called bound now"):
         assert result.lower_bound == 1.0

@@ -239,7 +239,7 @@ def test_three_groups_through_the_estimator(data):
 @pytest.mark.parametrize(
     "options, kind, message",
     [
-        ({"lam": -0.5}, ValueError, r"lam=-0.5 is out of range; it must lie in \[0, inf\]"),
+        ({"lam": -0.5}, ValueError, r"lam=-0.5 is out of range; it must lie in \[0, inf\)"),
         ({"lam": np.inf}, ValueError, "lam=inf is out of range"),
         ({"lam": "big"}, TypeError, "lam must be a number"),
         ({"alpha": -1}, ValueError, "alpha=-1 is out of range"),

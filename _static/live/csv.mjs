@@ -1,7 +1,13 @@
 // @ts-check
 // Read a table that somebody has: comma, semicolon or tab, quotes, a byte order mark, decimal commas. Errors name lines.
 
-/** @typedef {{ names: string[], columns: string[][], lines: Int32Array, separator: string }} Table values as text, column by column; lines: where each row starts in the file */
+import { codesOf, numberAt, reader } from "./numbers.mjs";
+
+/**
+ * @typedef {{ names: string[], text: string, spans: Int32Array, numbers: Float64Array, lines: Int32Array, separator: string }} Table
+ * spans: start and end of each value in the text, row after row, the start below zero where quotes are doubled inside;
+ * numbers: what the values stand for, NaN where they are no numbers; lines: where each row starts in the file
+ */
 
 /** What can be told to the person who chose the file. */
 export class TableError extends Error {}
@@ -28,68 +34,140 @@ export function parseTable(text) {
   if (text.includes("\0")) throw new TableError("The file is not a text file (it has zero bytes). Save the table as CSV in UTF-8.");
   if (!text.trim()) throw new TableError("The file is empty. It needs a first line with the names of the columns, then one row a line.");
   const separator = separatorOf(text);
+  const decimalComma = separator !== ",";
   const separatorCode = separator.charCodeAt(0);
+  const mark = decimalComma ? 44 : 46;
+  const size = text.length;
+  const codes = codesOf(text);
   /** @type {string[]} */
   let names = [];
-  /** @type {string[][]} */
-  let columns = [];
   /** @type {number[]} */
   const lines = [];
+  // They grow when it is seen how much room the values of this text take.
+  let spans = new Int32Array(1024);
+  let numbers = new Float64Array(512);
+  let filled = 0;
   let line = 1;
   let at = 0;
-  while (at < text.length) {
+  while (at < size) {
     const start = line;
-    /** @type {string[]} */
-    const fields = [];
+    const first = filled;
     for (;;) {
-      let value;
-      if (text.charCodeAt(at) === 34) {
-        let end = at + 1;
+      if (filled === numbers.length) {
+        const room = Math.ceil(Math.max(2 * filled, (1.1 * filled * size) / at));
+        spans = longer(spans, 2 * room);
+        numbers = longer(numbers, room);
+      }
+      let from = at;
+      let end;
+      let code = codes[at];
+      let number = NaN;
+      let read = false;
+      if (code === 34) {
+        from = at + 1;
+        let doubled = false;
+        end = from;
         for (;;) {
           end = text.indexOf('"', end);
           if (end < 0) throw new TableError(`Line ${start}: a quotation mark is opened and never closed.`);
-          if (text.charCodeAt(end + 1) !== 34) break;
+          if (codes[end + 1] !== 34) break;
+          doubled = true;
           end += 2;
         }
-        value = text.slice(at + 1, end).replaceAll('""', '"');
-        for (let i = at; i < end; i++) if (text.charCodeAt(i) === 10) line++;
+        for (let i = at; i < end; i++) if (codes[i] === 10) line++;
         at = end + 1;
-        const next = text.charCodeAt(at);
-        if (at < text.length && next !== separatorCode && next !== 10 && next !== 13) {
+        const next = codes[at];
+        if (at < size && next !== separatorCode && next !== 10 && next !== 13) {
           throw new TableError(`Line ${line}: after a closing quotation mark comes “${text[at]}”, where a separator or the end of the line should be.`);
         }
+        if (doubled) from = ~from;
       } else {
-        let end = at;
-        for (; end < text.length; end++) {
-          const code = text.charCodeAt(end);
-          if (code === separatorCode || code === 10 || code === 13) break;
+        // Most values are numbers, and these are read on the way to their end.
+        number = (code >= 48 && code <= 57) || code === 45 ? numberAt(codes, at, separatorCode, mark) : NaN;
+        read = number === number;
+        if (read) at = reader.at;
+        else {
+          for (; at < size; at++) {
+            code = codes[at];
+            if (code === separatorCode || code === 10 || code === 13) break;
+          }
         }
-        value = text.slice(at, end);
-        // Few values have white space around them, and trimming all of them takes time.
-        if (isSpace(value.charCodeAt(0)) || isSpace(value.charCodeAt(value.length - 1))) value = value.trim();
-        at = end;
+        end = at;
+        if (!read) {
+          while (from < end && isSpace(codes[from]) && !text[from].trim()) from++;
+          while (from < end && isSpace(codes[end - 1]) && !text[end - 1].trim()) end--;
+        }
       }
-      fields.push(value);
-      if (text.charCodeAt(at) !== separatorCode) break;
+      spans[2 * filled] = from;
+      spans[2 * filled + 1] = end;
+      // What begins as no number does is none; the rest is rare, and slower to read.
+      numbers[filled] = read || !mayBeNumber(codes[from < 0 ? ~from : from]) ? number : toNumber(valueOf(text, from, end), decimalComma);
+      filled++;
+      if (codes[at] !== separatorCode) break;
       at++;
     }
-    if (text.charCodeAt(at) === 13) at++;
-    if (text.charCodeAt(at) === 10) at++;
+    if (codes[at] === 13) at++;
+    if (codes[at] === 10) at++;
     line++;
-    if (fields.length === 1 && fields[0] === "") continue;
-    if (names.length === 0) {
-      names = checkedNames(fields, start);
-      columns = names.map(() => []);
+    const many = filled - first;
+    if (many === 1 && spans[2 * first] === spans[2 * first + 1]) {
+      filled = first;
       continue;
     }
-    if (fields.length !== names.length) {
-      throw new TableError(`Line ${start} has ${fields.length} fields, but the header has ${names.length}. Every row needs one value for each column.`);
+    if (names.length === 0) {
+      names = checkedNames(Array.from({ length: many }, (_, i) => valueOf(text, spans[2 * (first + i)], spans[2 * (first + i) + 1])), start);
+      filled = 0;
+      continue;
+    }
+    if (many !== names.length) {
+      throw new TableError(`Line ${start} has ${many} fields, but the header has ${names.length}. Every row needs one value for each column.`);
     }
     lines.push(start);
-    for (let i = 0; i < fields.length; i++) columns[i].push(fields[i]);
   }
   if (lines.length === 0) throw new TableError("The file has a header but no rows.");
-  return { names, columns, lines: Int32Array.from(lines), separator };
+  return { names, text, spans, numbers, lines: Int32Array.from(lines), separator };
+}
+
+/**
+ * @template {Int32Array | Float64Array} T
+ * @param {T} values
+ * @param {number} length
+ * @returns {T} the same values with room for more
+ */
+function longer(values, length) {
+  const made = /** @type {T} */ (new /** @type {any} */ (values.constructor)(length));
+  made.set(values);
+  return made;
+}
+
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {number} end
+ */
+function valueOf(text, from, end) {
+  return from < 0 ? text.slice(~from, end).replaceAll('""', '"') : text.slice(from, end);
+}
+
+/**
+ * What stands in a row and a column.
+ *
+ * @param {Table} table
+ * @param {number} row
+ * @param {number} column
+ * @returns {string}
+ */
+export function valueAt({ text, spans, names }, row, column) {
+  const place = 2 * (row * names.length + column);
+  return valueOf(text, spans[place], spans[place + 1]);
+}
+
+/**
+ * @param {number} code of a character
+ * @returns {boolean} whether a number may begin with it
+ */
+function mayBeNumber(code) {
+  return code >= 43 && code <= 57;
 }
 
 /**
@@ -144,30 +222,6 @@ export function toNumber(value, decimalComma) {
   return plain ? number : NaN;
 }
 
-/** @type {WeakMap<Table, Map<number, Float64Array>>} */
-const known = new WeakMap();
-
-/**
- * The numbers of a column, NaN where there is none; they are read once for each table.
- *
- * @param {Table} table
- * @param {number} i
- * @returns {Float64Array}
- */
-function numbersOf(table, i) {
-  let columns = known.get(table);
-  if (!columns) known.set(table, (columns = new Map()));
-  let numbers = columns.get(i);
-  if (!numbers) {
-    const decimalComma = table.separator !== ",";
-    const values = table.columns[i];
-    numbers = new Float64Array(values.length);
-    for (let row = 0; row < values.length; row++) numbers[row] = toNumber(values[row], decimalComma);
-    columns.set(i, numbers);
-  }
-  return numbers;
-}
-
 /**
  * What a column is: numbers if all its values that are not missing are.
  *
@@ -175,23 +229,28 @@ function numbersOf(table, i) {
  * @returns {{ name: string, numeric: boolean, distinct: number, missing: number, constant: boolean }[]}
  */
 export function describeColumns(table) {
-  return table.columns.map((values, i) => {
+  const { names, numbers, lines } = table;
+  const [rows, width] = [lines.length, names.length];
+  return names.map((name, i) => {
     const distinct = new Set();
-    const numbers = numbersOf(table, i);
     let missing = 0;
     let numeric = true;
-    for (let row = 0; row < values.length; row++) {
-      if (!Number.isFinite(numbers[row])) {
-        if (isMissing(values[row])) {
+    for (let row = 0; row < rows; row++) {
+      const number = numbers[row * width + i];
+      const finite = number - number === 0;
+      if (finite && distinct.size > 60) continue;
+      const value = valueAt(table, row, i);
+      if (!finite) {
+        if (isMissing(value)) {
           missing++;
           continue;
         }
         numeric = false;
       }
-      if (distinct.size <= 60) distinct.add(values[row]);
+      if (distinct.size <= 60) distinct.add(value);
     }
-    if (missing === values.length) numeric = false;
-    return { name: table.names[i], numeric, distinct: distinct.size, missing, constant: distinct.size <= 1 };
+    if (missing === rows) numeric = false;
+    return { name, numeric, distinct: distinct.size, missing, constant: distinct.size <= 1 };
   });
 }
 
@@ -205,11 +264,11 @@ export function describeColumns(table) {
  * @returns {{ X: Float64Array, n: number, p: number, labels: string[], codes: Int32Array, dropped: number }}
  */
 export function numericRows(table, features, group, dropMissing) {
-  const places = features.map((name) => table.names.indexOf(name));
-  const picked = places.map((i) => table.columns[i]);
-  const numbers = places.map((i) => numbersOf(table, i));
-  const groups = table.columns[table.names.indexOf(group)];
-  const total = table.lines.length;
+  const { names, numbers, lines } = table;
+  const places = Int32Array.from(features, (name) => names.indexOf(name));
+  const groupPlace = names.indexOf(group);
+  const width = names.length;
+  const total = lines.length;
   const p = features.length;
   const X = new Float64Array(total * p);
   const codes = new Int32Array(total);
@@ -217,23 +276,24 @@ export function numericRows(table, features, group, dropMissing) {
   const groupsKnown = new Map();
   let n = 0;
   for (let row = 0; row < total; row++) {
-    let usable = !isMissing(groups[row]);
-    if (!usable && !dropMissing) throw new TableError(`Line ${table.lines[row]}: the group column “${group}” has no value. Fill it in, or leave out rows with missing values.`);
+    const label = valueAt(table, row, groupPlace);
+    let usable = !isMissing(label);
+    if (!usable && !dropMissing) throw new TableError(`Line ${lines[row]}: the group column “${group}” has no value. Fill it in, or leave out rows with missing values.`);
     for (let j = 0; j < p && usable; j++) {
-      const number = numbers[j][row];
+      const number = numbers[row * width + places[j]];
       X[n * p + j] = number;
-      if (Number.isFinite(number)) continue;
-      const value = picked[j][row];
+      if (number - number === 0) continue; // neither NaN nor infinite
+      const value = valueAt(table, row, places[j]);
       if (isMissing(value)) {
-        if (!dropMissing) throw new TableError(`Line ${table.lines[row]}: column “${features[j]}” has no value. Fill it in, leave the column out, or leave out rows with missing values.`);
+        if (!dropMissing) throw new TableError(`Line ${lines[row]}: column “${features[j]}” has no value. Fill it in, leave the column out, or leave out rows with missing values.`);
         usable = false;
         break;
       }
-      throw new TableError(`Line ${table.lines[row]}: column “${features[j]}” has “${value.slice(0, 40)}”, which is not a finite number. Leave the column out, or write numbers.`);
+      throw new TableError(`Line ${lines[row]}: column “${features[j]}” has “${value.slice(0, 40)}”, which is not a finite number. Leave the column out, or write numbers.`);
     }
     if (!usable) continue;
-    let code = groupsKnown.get(groups[row]);
-    if (code === undefined) groupsKnown.set(groups[row], (code = groupsKnown.size));
+    let code = groupsKnown.get(label);
+    if (code === undefined) groupsKnown.set(label, (code = groupsKnown.size));
     codes[n] = code;
     n++;
   }

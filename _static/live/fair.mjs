@@ -9,13 +9,43 @@ import { captured, combine, compress, eigh, largest, leading, multiply, splitSpa
  * rows: d × p, what a centred row is multiplied with; decode: d × p, where it is not the same, what takes it back
  */
 
+/** Of their size: two groups' losses that differ by no more are equal; their own rounding is a tenth of it. */
+const CLOSE = 2e-14;
+
+/** @type {WeakMap<Moments, Map<string, any>>} */
+const known = new WeakMap();
+
+/**
+ * What is the same for every number of components is computed once for the same moments.
+ *
+ * @template T
+ * @param {Moments} moments
+ * @param {string} name
+ * @param {() => T} make
+ * @returns {T}
+ */
+function once(moments, name, make) {
+  let things = known.get(moments);
+  if (!things) known.set(moments, (things = new Map()));
+  if (!things.has(name)) things.set(name, make());
+  return things.get(name);
+}
+
 /**
  * Covariance of all rows (divided by their number) from those of the groups.
  *
  * @param {Moments} moments
  * @returns {Float64Array}
  */
-export function totalCovariance({ counts, means, covariances, p }) {
+export function totalCovariance(moments) {
+  return once(moments, "total", () => pooled(moments));
+}
+
+/**
+ * @param {Moments} moments
+ * @returns {Float64Array}
+ */
+function pooled({ counts, means, covariances, p }) {
   const total = counts.reduce((sum, n) => sum + n, 0);
   const mean = totalMean({ counts, means, covariances, p });
   const sum = new Float64Array(p * p);
@@ -49,7 +79,7 @@ export function totalMean({ counts, means, p }) {
 export function solvePca(moments, d) {
   const { p } = moments;
   const total = totalCovariance(moments);
-  const eigen = eigh(total, p);
+  const eigen = once(moments, "eigen", () => eigh(total, p));
   let kept = 0;
   for (let j = 0; j < d; j++) kept += eigen.values[p - 1 - j];
   const bound = trace(total, p) - kept;
@@ -105,16 +135,20 @@ export function solveMinMax(moments, d, objective = "loss", kept) {
   });
   if (left.slope <= 0) return done(left);
   if (right.slope >= 0) return done(right);
-  // Where the slope changes its sign phi is largest: regula falsi with halved ends, and a bisection now and then.
+  // Where the slope changes its sign phi is largest: regula falsi with halved ends, and bisection where that is slow.
   let [slopeLeft, slopeRight] = [left.slope, right.slope];
   let last = 0;
+  let slow = 0;
   let middle = left;
   for (let step = 0; step < 120; step++) {
     const guess = (left.t * -slopeRight + right.t * slopeLeft) / (slopeLeft - slopeRight);
-    const t = step % 3 === 2 || !(guess > left.t && guess < right.t) ? (left.t + right.t) / 2 : guess;
+    const halve = slow >= 2 || !(guess > left.t && guess < right.t);
+    const t = halve ? (left.t + right.t) / 2 : guess;
     if (t <= left.t || t >= right.t) break;
+    const before = Math.abs(middle.slope);
     middle = at(t);
-    if (Math.abs(middle.slope) <= 1e-15 * scale) break;
+    if (Math.abs(middle.slope) <= CLOSE * scale) break;
+    slow = halve ? 1 : Math.abs(middle.slope) > 0.3 * before ? slow + 1 : 0;
     if (middle.slope > 0) {
       [left, slopeLeft] = [middle, middle.slope];
       if (last === 1) slopeRight /= 2;
@@ -200,13 +234,13 @@ function balanced(point, { covariances: [C0, C1], p }, d, best) {
  */
 export function solveMeanOrthogonal(moments, d) {
   const { p } = moments;
-  const differences = moments.means.slice(1).map((mean) => mean.map((x, i) => x - moments.means[0][i]));
-  const { outside, rank } = splitSpace(differences, p);
-  const room = p - rank;
-  if (d > room) throw new Error(`At most ${room} directions have equal means; ${d} were asked for.`);
   const total = totalCovariance(moments);
-  const inner = compress(outside, total, room, p);
-  const eigen = eigh(inner, room);
+  const { outside, room, eigen } = once(moments, "orthogonal", () => {
+    const differences = moments.means.slice(1).map((mean) => mean.map((x, i) => x - moments.means[0][i]));
+    const { outside, rank } = splitSpace(differences, p);
+    return { outside, room: p - rank, eigen: eigh(compress(outside, total, p - rank, p), p - rank) };
+  });
+  if (d > room) throw new Error(`At most ${room} directions have equal means; ${d} were asked for.`);
   const rows = multiply(leading(eigen, d, room), outside, d, room, p);
   let bound = 0;
   for (let j = 0; j < d; j++) bound += eigen.values[room - 1 - j];
@@ -214,19 +248,14 @@ export function solveMeanOrthogonal(moments, d) {
 }
 
 /**
- * The best linear code of d numbers that carries no linear information on the group; coding and decoding differ.
- *
- * With U an orthonormal basis of the range of S^(-1/2) Cov(x, group), the code is that of PCA of the rows from which
- * S^(1/2) U U' S^(-1/2) x has been taken away (see the book's chapter on erasure).
+ * The rows without linear information on the group, in coordinates in which all rows have the identity as covariance.
  *
  * @param {Moments} moments
- * @param {number} d
- * @returns {Solution}
  */
-export function solveMeanOblique(moments, d) {
+function erased(moments) {
   const { p } = moments;
   const total = totalCovariance(moments);
-  const eigen = eigh(total, p);
+  const eigen = once(moments, "eigen", () => eigh(total, p));
   const most = largest(eigen.values);
   const kept = Array.from(eigen.values.keys()).filter((i) => eigen.values[i] > 1e-12 * p * most);
   const m = kept.length;
@@ -243,11 +272,26 @@ export function solveMeanOblique(moments, d) {
   const differences = moments.means.slice(1).map((mean) => multiply(W, mean.map((x, i) => x - moments.means[0][i]), m, p, 1));
   const { outside, rank } = splitSpace(differences, m);
   const room = m - rank;
-  if (d > p - rank) throw new Error(`At most ${p - rank} directions carry no linear information on the group; ${d} were asked for.`);
   // Erased rows have the covariance R' R with R = (complement) · S^(1/2); its PCA in the small coordinates:
   const R = multiply(outside, back, room, m, p);
   const gram = multiply(R, transpose(R, room, p), room, p, room);
-  const inner = eigh(gram, room);
+  return { W, R, outside, rank, room, m, inner: eigh(gram, room) };
+}
+
+/**
+ * The best linear code of d numbers that carries no linear information on the group; coding and decoding differ.
+ *
+ * With U an orthonormal basis of the range of S^(-1/2) Cov(x, group), the code is that of PCA of the rows from which
+ * S^(1/2) U U' S^(-1/2) x has been taken away (see the book's chapter on erasure).
+ *
+ * @param {Moments} moments
+ * @param {number} d
+ * @returns {Solution}
+ */
+export function solveMeanOblique(moments, d) {
+  const { p } = moments;
+  const { W, R, outside, rank, room, m, inner } = once(moments, "oblique", () => erased(moments));
+  if (d > p - rank) throw new Error(`At most ${p - rank} directions carry no linear information on the group; ${d} were asked for.`);
   // Where fewer directions vary at all, the other numbers of the code are zero.
   const used = Math.min(d, room);
   const top = leading(inner, used, room);

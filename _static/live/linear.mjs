@@ -107,7 +107,9 @@ function qlSteps(d, e, z, n) {
       for (; i >= low; i--) {
         const f = s * e[i];
         const b = c * e[i];
-        const r = Math.hypot(f, g);
+        const square = f * f + g * g;
+        // `Math.hypot` is safe for tiny numbers too, and ten times as slow.
+        const r = square > 1e-280 ? Math.sqrt(square) : Math.hypot(f, g);
         e[i + 1] = r;
         if (r === 0) {
           d[i + 1] -= moved;

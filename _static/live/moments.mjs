@@ -41,18 +41,36 @@ export function groupMoments(X, codes, nGroups, p) {
     for (let j = 0; j < p; j++) mean[j] += X[i * p + j];
   }
   means.forEach((mean, g) => mean.forEach((sum, j) => (mean[j] = sum / counts[g])));
-  const row = new Float64Array(p);
+  // Four rows of a group at a time: the sums are fetched and stored a quarter as often.
+  const waiting = counts.map(() => new Float64Array(4 * p));
+  const filled = new Int32Array(nGroups);
   for (let i = 0; i < n; i++) {
-    const mean = means[codes[i]];
-    const sum = covariances[codes[i]];
-    for (let j = 0; j < p; j++) row[j] = X[i * p + j] - mean[j];
-    for (let j = 0; j < p; j++) {
-      const x = row[j];
-      for (let k = j; k < p; k++) sum[j * p + k] += x * row[k];
+    const g = codes[i];
+    const rows = waiting[g];
+    const at = filled[g] * p;
+    for (let j = 0; j < p; j++) rows[at + j] = X[i * p + j] - means[g][j];
+    if (++filled[g] === 4) {
+      addProducts(covariances[g], rows, p);
+      filled[g] = 0;
     }
   }
+  waiting.forEach((rows, g) => addProducts(covariances[g], rows.fill(0, filled[g] * p), p));
   covariances.forEach((sum, g) => {
     for (let j = 0; j < p; j++) for (let k = j; k < p; k++) sum[j * p + k] = sum[k * p + j] = sum[j * p + k] / counts[g];
   });
   return { counts, means, covariances, p };
+}
+
+/**
+ * Add x x' for each of four rows x, above the diagonal.
+ *
+ * @param {Float64Array} sum p × p
+ * @param {Float64Array} rows 4 × p
+ * @param {number} p
+ */
+function addProducts(sum, rows, p) {
+  for (let j = 0; j < p; j++) {
+    const [a, b, c, d] = [rows[j], rows[p + j], rows[2 * p + j], rows[3 * p + j]];
+    for (let k = j; k < p; k++) sum[j * p + k] += a * rows[k] + b * rows[p + k] + c * rows[2 * p + k] + d * rows[3 * p + k];
+  }
 }

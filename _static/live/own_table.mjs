@@ -193,7 +193,7 @@ function showSettings(settings, results, data, attempt) {
 function showResults(results, analysis, rows, features, group, milliseconds) {
   const { solutions, labels, moments } = analysis;
   const state = { d: Math.min(2, solutions.length), measure: /** @type {"losses" | "errors"} */ ("losses") };
-  const told = html("div");
+  const told = html("div", { class: "live-told" });
   const chart = html("div", { class: "live-plots" });
   const draw = () => {
     const found = solutions[state.d - 1];

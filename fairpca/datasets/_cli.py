@@ -1,9 +1,10 @@
-"""``fairpca data``: list the data sets, tell what is known of one, fetch what is missing, verify checksums."""
+"""``fairpca data``: list the data sets, tell what is known of one, write one, fetch what is missing, verify."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._fetch import fetch, verify, where
@@ -13,9 +14,9 @@ __all__ = ["add_parser"]
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
-    """Add ``data`` with its four commands to the subparsers of the ``fairpca`` command."""
-    parser = subparsers.add_parser("data", help="list, describe, fetch and verify the data sets")
-    commands = parser.add_subparsers(dest="data_command", required=True, metavar="{list,info,fetch,verify}")
+    """Add ``data`` with its five commands to the subparsers of the ``fairpca`` command."""
+    parser = subparsers.add_parser("data", help="list, describe, export, fetch and verify the data sets")
+    commands = parser.add_subparsers(dest="data_command", required=True, metavar="{list,info,export,fetch,verify}")
 
     listing = commands.add_parser("list", help="all data sets with their sizes and where they are")
     listing.set_defaults(func=_list)
@@ -23,6 +24,11 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     info = commands.add_parser("info", help="source, groups, licence and known concerns of one data set")
     info.add_argument("name", choices=list(CATALOG), metavar="NAME")
     info.set_defaults(func=_info)
+
+    export = commands.add_parser("export", help="write one data set as CSV, to try the other commands on")
+    export.add_argument("name", choices=list(CATALOG), metavar="NAME")
+    export.add_argument("--out", metavar="FILE", help="default NAME.csv; '-': standard output")
+    export.set_defaults(func=_export)
 
     fetching = commands.add_parser("fetch", help="download what is neither bundled, nor in the cache, nor in a mirror")
     fetching.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all)")
@@ -52,6 +58,25 @@ def _list(arguments: argparse.Namespace) -> int:
 def _info(arguments: argparse.Namespace) -> int:
     print(CATALOG[arguments.name].description)
     print(f"Where: {where(arguments.name)}")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    """Write features, the column `group`, and the column `label` where there is one."""
+    from fairpca._outputs import Outputs
+
+    load = import_module("fairpca.datasets").load  # by name: the package is above its modules
+    out = arguments.out or f"{arguments.name}.csv"
+    with Outputs({"--out": out}) as outputs:
+        data = load(arguments.name, as_frame=True)
+        table = data.X.assign(group=data.sensitive_features.astype(str).to_numpy())
+        if data.y is not None:
+            table["label"] = data.y.to_numpy()
+        if len(table.columns) != data.X.shape[1] + 1 + (data.y is not None):
+            raise ValueError(f"{arguments.name} has a feature called group or label; nothing is written.")
+        outputs.write({"--out": table.to_csv(index=False, lineterminator="\n").encode()})
+    if out != "-":
+        print(f"wrote {out}: {len(table)} rows; try: fairpca fit minmax {out} --sensitive group --out projected.csv")
     return 0
 
 

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._old_names import accept_old_bound
+
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
 Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
@@ -78,7 +80,7 @@ class SolverResult:
     @property
     def lower_bound(self) -> float:
         """Old name of `bound`, which is an upper bound where the objective is maximised."""
-        warnings.warn("SolverResult.lower_bound is called bound now.", DeprecationWarning, stacklevel=2)
+        warnings.warn("SolverResult.lower_bound is called bound now.", FutureWarning, stacklevel=2)
         return self.bound
 
     @property
@@ -93,3 +95,6 @@ class SolverResult:
             f"SolverResult(status={self.status!r}, objective={self.objective:.10g}{bound}, "
             f"n_iter={self.n_iter}, seconds={self.seconds:.3g})"
         )
+
+
+accept_old_bound(SolverResult)

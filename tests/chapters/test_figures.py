@@ -34,6 +34,17 @@ def panels() -> plt.Figure:
     return fig
 
 
+def test_labels_stay_visible_where_a_chapter_asked_for_a_tight_layout() -> None:
+    fig, axes = plt.subplots(1, 3, figsize=(9, 3))
+    for ax in axes:
+        ax.set(xlabel="a label below", ylabel="a label beside")
+    fig.tight_layout()
+    book_figures.for_phone(fig)
+    fig.draw_without_rendering()
+    for above, below in pairwise(axes):
+        assert above.xaxis.label.get_window_extent().y0 > below.get_tightbbox().y1 - 1
+
+
 def size(picture: str) -> tuple[float, float]:
     return tuple(float(number) for number in re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', picture).groups())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import hashlib
 import http.server
@@ -20,10 +21,12 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairpca._resources import data_path
 from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, names, where
+from fairpca.datasets import _bounded as bounded
 from fairpca.datasets import _files as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._archive import check_member, read_member
@@ -54,7 +57,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(CONTENT)))
+        if self.server.behaviour in ("endless", "drip"):
+            self.end_headers()
+            self.pour(b"x" * 65536 if self.server.behaviour == "endless" else b"x")
+            return
+        self.send_header("Content-Length", str(len(CONTENT) if self.server.behaviour != "announced" else 400_000_000))
         self.end_headers()
         if self.server.behaviour == "altered":
             self.wfile.write(CONTENT[:-1] + b" ")
@@ -71,6 +78,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(CONTENT[100:])
         else:
             self.wfile.write(CONTENT)
+
+    def pour(self, piece):
+        """Send without end, a byte in a while or as much as is taken."""
+        with contextlib.suppress(OSError):
+            for _ in range(10_000):
+                self.wfile.write(piece)
+                if len(piece) == 1 and self.server.release.wait(0.2):
+                    return
 
     def log_message(self, *arguments):
         """Keep the test output clean."""
@@ -375,6 +390,7 @@ def serve_archive(monkeypatch, path: Path) -> None:
         shutil.copy(path, target)
 
     monkeypatch.setattr(lfw, "download", copy)
+    monkeypatch.setattr(bounded, "transfer", copy)
 
 
 def test_faces_from_the_source_archive(cache, monkeypatch, tmp_path):
@@ -408,6 +424,71 @@ def test_a_bad_archive_of_faces(cache, monkeypatch, tmp_path, damage):
     with pytest.raises(DataError, match=r"archive with the faces is not the expected one.*Nothing was kept"):
         fetch("lfw")
     assert left_behind(cache) == [] and [p for p in cache.iterdir() if p.is_dir()] == []
+
+
+# --- transfers that do not end, archives that swell
+
+
+@pytest.mark.parametrize("behaviour", ["announced", "endless", "drip"])
+def test_a_transfer_has_a_size_and_an_end(cache, server, monkeypatch, behaviour):
+    server.behaviour = behaviour
+    monkeypatch.setattr(bounded, "SLOWEST", 1e9)
+    monkeypatch.setattr(files, "TIMEOUT_SECONDS", 5)
+    seconds = 1.0 if behaviour == "drip" else 60.0
+    start = time.monotonic()
+    with pytest.raises(DataError, match=r"bytes.* are expected|not complete after 1 seconds"):
+        bounded.transfer(
+            f"{files.RAW_HOST}/table", cache.parent / "table", most=len(CONTENT), seconds=seconds, name="biodeg",
+            wanted=cache / "table", progress=False,
+        )  # fmt: skip
+    server.release.set()
+    assert time.monotonic() - start < 20
+    assert not (cache.parent / "table").exists() or (cache.parent / "table").stat().st_size <= len(CONTENT)
+
+
+@pytest.mark.parametrize("behaviour", ["endless", "announced", "altered", "absent"])
+def test_fetch_keeps_nothing_of_a_bad_transfer(cache, server, monkeypatch, behaviour):
+    monkeypatch.setattr("fairpca.datasets._fetch._upstream_files", lambda name: [FILE] if name == "biodeg" else [])
+    server.behaviour = behaviour
+    with pytest.raises(DataError):
+        fetch("biodeg")
+    assert left_behind(cache) == []
+    server.release.set()
+    server.behaviour = "good"
+    assert fetch("biodeg") == {"biodeg": "cache"}
+    assert left_behind(cache) == ["table.csv"]
+
+
+def spoil_archive(path: Path, damage: str) -> None:
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")  # of the directory at the end
+    with zipfile.ZipFile(path) as archive:
+        member = next(m for m in archive.infolist() if m.filename.endswith("img0.txt"))
+    entry = content.index(b"img0.txt", first) - len("repo-commit/data/images/") - 46
+    assert content[entry : entry + 4] == b"PK\x01\x02"
+    if damage == "encrypted":
+        content[entry + 8] |= 1
+        content[member.header_offset + 6] |= 1
+    elif damage == "method":
+        content[entry + 10] = content[member.header_offset + 8] = 97
+    elif damage == "deflate":
+        content[entry + 10] = content[member.header_offset + 8] = zipfile.ZIP_DEFLATED  # what was only stored
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", ["encrypted", "method", "deflate", "swells"])
+def test_a_hostile_archive_is_a_data_error(cache, monkeypatch, tmp_path, damage):
+    small_archive(tmp_path / "source.zip", 4)
+    if damage == "swells":
+        with zipfile.ZipFile(tmp_path / "source.zip", "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("repo-commit/data/images/img4.txt", b"0 " * 4_000_000)
+    else:
+        spoil_archive(tmp_path / "source.zip", damage)
+    serve_archive(monkeypatch, tmp_path / "source.zip")
+    monkeypatch.setattr(lfw, "N_FACES", 4)
+    with pytest.raises(DataError, match=r"archive with the faces is not the expected one.*Nothing was kept"):
+        fetch("lfw")
+    assert left_behind(cache) == []
 
 
 def needs_faces():
@@ -510,6 +591,27 @@ def test_command_line(cache, capsys):
     assert "adult: bundled" in captured.out and upstream("steel").sha256 in captured.err
     with pytest.raises(SystemExit, match="No data set is called iris; there are: default_credit"):
         run("fetch", "iris")
+
+
+def test_export_is_a_table_for_the_other_commands(capsys, monkeypatch, tmp_path):
+    from fairpca.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "export", "biodeg" if CATALOG["biodeg"].bundled else "wine_quality"]) == 0
+    told = capsys.readouterr().out
+    (written,) = tmp_path.glob("*.csv")
+    assert f"wrote {written.name}" in told
+    command = told.partition("try: fairpca ")[2].split()
+    assert main(command) == 0
+    data = load(written.stem)
+    assert len((tmp_path / "projected.csv").read_text().splitlines()) == len(data.X) + 1
+    table = pd.read_csv(written)
+    np.testing.assert_array_equal(table[list(data.feature_names)].to_numpy(), data.X)
+    assert list(table["group"]) == list(data.sensitive_features)
+    capsys.readouterr()
+    assert main(["data", "export", "german", "--out", "-"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.endswith("group,label") and first.startswith(load("german").feature_names[0])
 
 
 def test_everything_in_the_mirror_verifies(capsys):

@@ -1,10 +1,11 @@
 // Answer cases that arrive as JSON on standard input with the modules of the live pages.
 import { readFileSync } from "node:fs";
-import { describeColumns, numericRows, parseTable } from "../../_static/live/csv.mjs";
+import { describeColumns, numericRows, parseTable, valueAt } from "../../_static/live/csv.mjs";
 import { eigh } from "../../_static/live/linear.mjs";
 import { meanDistance, reconstructionErrors, solveMeanOblique, solveMeanOrthogonal, solveMinMax, solvePca } from "../../_static/live/fair.mjs";
 import { groupMoments } from "../../_static/live/moments.mjs";
 import { analyse } from "../../_static/live/own_table.mjs";
+import { codesOf, numberAt } from "../../_static/live/numbers.mjs";
 import { cloud, criteria } from "../../_static/live/plane.mjs";
 import { objective, optimum } from "../../_static/live/range.mjs";
 import { compareCells, matching } from "../../_static/live/sortable.mjs";
@@ -45,7 +46,7 @@ const ANSWERS = {
   table: ({ text, features, group, drop }) => {
     try {
       const table = parseTable(text);
-      if (!features) return { names: table.names, columns: table.columns, described: describeColumns(table) };
+      if (!features) return { names: table.names, columns: table.names.map((_, i) => Array.from(table.lines, (_, row) => valueAt(table, row, i))), described: describeColumns(table) };
       const rows = numericRows(table, features, group, drop);
       return { ...rows, X: Array.from(rows.X), codes: Array.from(rows.codes) };
     } catch (error) {
@@ -56,6 +57,7 @@ const ANSWERS = {
     const analysis = analyse(numericRows(parseTable(text), features, group, false), scaled, features.length - 1);
     return analysis.solutions.map((list) => list.map(({ method, errors, losses, share, gap, distance }) => ({ method, errors, losses, share, gap, distance })));
   },
+  numbers: ({ texts }) => texts.map((text) => numberAt(codesOf(text), 0, 44, 46)).map((x) => (Number.isNaN(x) ? null : x)),
   cells: ({ pairs }) => pairs.map(([a, b]) => compareCells(a, b)),
   matching: ({ rows, words }) => matching(rows, words),
 };

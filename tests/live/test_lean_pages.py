@@ -40,3 +40,9 @@ def test_icons_are_drawn_from_the_themes_library() -> None:
     assert "M0%2096" in sheet
     assert "0%200%20384%20512" in sheet
     assert ".fa-solid{" not in sheet
+
+
+def test_rules_of_icons_that_nobody_shows_are_left_out() -> None:
+    sheet = '.a{b:c}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-0:before{content:"\\30 "}.fa-lg{d:e}'
+    lean = lean_pages.without_unused_glyphs(sheet, {"navicon", "lg"})
+    assert lean == '.a{b:c}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-lg{d:e}'

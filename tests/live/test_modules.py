@@ -225,6 +225,25 @@ def test_tables_are_read_as_pandas_reads_them(ask, separator):
     assert answer["described"][2]["missing"] == 1
 
 
+def test_numbers_are_the_nearest_doubles(ask):
+    rng = np.random.default_rng(3)
+    values = [*(10.0 ** rng.uniform(-7, 9, 2000) * rng.choice([-1, 1], 2000)), 0.1, 1 / 3, 123456789.0, 0.0, 2.0**53]
+    texts = [repr(float(value)) for value in values] + ["-0", "007.50", "9007199254740993", "123456789.123456789"]
+    texts += [f"{value:.9f}" for value in values] + [f"{value:.17f}" for value in values]
+    [found] = ask("numbers", {"texts": texts})
+    read = [(text, number) for text, number in zip(texts, found, strict=True) if number is not None]
+    assert len(read) > 0.8 * len(texts), "others are left to the browser's own, slower way"
+    assert [number for _, number in read] == [float(text) for text, _ in read]
+    strange = ["", "-", ".5", "5.", "1e5", "0x10", "1.2.3", "1 ", "+1", "1_000", "12345678901"]
+    assert ask("numbers", {"texts": strange}) == [[None] * len(strange)]
+
+
+def test_all_ways_to_write_numbers_are_read(ask):
+    text = "g,x,y\na,1e3,.5\nb, 2 ,5.\na,+7,-1E-2\nb,12345678901,0.00000000000000000001\nä,3,4\n"
+    [answer] = ask("table", {"text": text, "features": ["x", "y"], "group": "g", "drop": False})
+    assert answer["X"] == [1000, 0.5, 2, 5, 7, -0.01, 12345678901, 1e-20, 3, 4]
+
+
 def test_decimal_commas_and_missing_rows(ask):
     text = "g;x;y\na;1,5;2\nb;;3\na;-0,25;4\n"
     [answer] = ask("table", {"text": text, "features": ["x", "y"], "group": "g", "drop": True})

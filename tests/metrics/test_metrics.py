@@ -465,3 +465,10 @@ def test_mmd_of_extreme_widths_has_its_limits():
     groups = np.arange(40) % 4 == 0
     assert metrics.mmd_squared(Z, groups, 1e300) == 0.0  # every two rows look alike
     assert metrics.mmd_squared(Z, groups, 1e-300) == pytest.approx(1 / 10 + 1 / 30)  # a row is like itself only
+
+
+def test_costs_are_five_powers_of_a_hundred_around_one():
+    """Where the largest or smallest cost is missing, strongly and hardly separable groups are scored by another."""
+    from fairpca.metrics._separation import COSTS
+
+    assert np.allclose(np.log10(COSTS), [-4, -2, 0, 2, 4])

@@ -216,3 +216,13 @@ def test_help_lists_the_parameters(monkeypatch, capsys):
 def test_values_that_no_machine_reads_are_refused_or_words(value):
     with contextlib.suppress(ValueError):
         assert isinstance(cli_fit.estimator_of("minmax", 2, [f"tol={value}"]).tol, str)
+
+
+def test_report_of_mbfpca_has_the_quantity_that_it_bounds(people, tmp_path, capsys):
+    path, table = people
+    command = ["fit", "mbfpca", str(path), "--sensitive", "sex", "--drop", "old", "--scale", "none", "--report"]
+    assert cli.main([*command, "--set", "tau=5", "--out", str(tmp_path / "o.csv")]) == 0
+    model = fairpca.MBFPCA(2, tau=5).fit(table[list("abcd")], sensitive_features=table["sex"])
+    assert f"MMD² between the groups: {model.mmd2_:.4g} (PCA), {model.mmd2_:.4g} (MBFPCA)" in capsys.readouterr().out
+    assert cli.main([*command[:1], "minmax", *command[2:], "--out", str(tmp_path / "o.csv")]) == 0
+    assert "MMD²" not in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairpca.published import load_places, papers, scoreboard
-from fairpca.published.finder import _about, finder, finder_table, verdict_line
+from fairpca.published.finder import _about, _distance, finder, finder_table, verdict_line
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +76,16 @@ def test_thumbnails_come_from_the_linked_page(tmp_path: Path):
     text = exhibits.with_thumbnails(tmp_path / "a" / "find.html", room)
     assert 'src="../_images/two.png"' in text
     assert text.endswith("<td></td>")
+
+
+def test_distances_are_relative_to_the_print() -> None:
+    row = {"kind": "number", "verdict": "differs"}
+    board = pd.DataFrame(
+        [
+            {**row, "printed": 50.0, "ours": 51.0},
+            {**row, "printed": -2.0, "ours": -2.0},
+            {**row, "printed": 4.0, "ours": 3.0},
+        ]
+    )
+    assert _distance(board) == "half within 2 %, all within 25 %"
+    assert _distance(board.assign(kind="claim")) == "" and _distance(board.assign(printed=0.0)) == ""

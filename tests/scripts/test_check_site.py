@@ -78,3 +78,41 @@ def test_heavy_pages_are_noticed(tmp_path: Path) -> None:
     assert len(found) == 1 and "1,300,000 bytes" in found[0] and "a picture.svg" in found[0]
     assert list(check_site.too_heavy("chapters/a.html", page, loaded)) == []
     assert "of HTML" in next(check_site.too_heavy("chapters/use/api/a.html", page, []))
+
+
+class Window:
+    """A page of no browser: it remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.viewport_size = check_site.size_of("desktop")
+        self.resized, self.ears = 0, []
+
+    def set_viewport_size(self, size: dict[str, int]) -> None:
+        self.viewport_size = size
+        self.resized += 1
+
+    def evaluate(self, *_: object) -> None:
+        pass
+
+    def on(self, event: str, ear: object) -> None:
+        self.ears.append((event, ear))
+
+    def remove_listener(self, event: str, ear: object) -> None:
+        self.ears.remove((event, ear))
+
+    def goto(self, *_: object, **__: object) -> None:
+        raise RuntimeError("no browser")
+
+
+def test_a_window_is_laid_out_anew_only_for_another_size() -> None:
+    window = Window()
+    for view in ("desktop", "phone", "phone", "desktop"):
+        check_site.resize(window, view)
+    assert window.resized == 2
+
+
+def test_a_window_that_is_used_again_does_not_hear_for_the_page_before(tmp_path: Path) -> None:
+    window = Window()
+    with pytest.raises(RuntimeError, match="no browser"):
+        list(check_site.complaints(window, tmp_path, tmp_path / "a.html", "", []))
+    assert window.ears == []

@@ -151,6 +151,8 @@ class _Module:
     statements: list[ast.stmt]
     definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, _Import] = field(default_factory=dict)
+    # By identity of the statement; the same statement is behind many functions.
+    read: dict[int, tuple[str, set[tuple[_Import, tuple[str, ...]]]]] = field(default_factory=dict)
 
 
 @functools.lru_cache(maxsize=512)
@@ -314,6 +316,15 @@ class _References(ast.NodeVisitor):
             self.found.add((_Import(self.module.name, base.id), tuple(attributes)))
 
 
+def _read(statement: ast.stmt, module: _Module, is_package: bool) -> tuple[str, set[tuple[_Import, tuple[str, ...]]]]:
+    """Return the normalised source of a statement of `module`, and what it refers to."""
+    if id(statement) not in module.read:
+        references = _References(module, is_package)
+        references.visit(statement)
+        module.read[id(statement)] = _normalise(statement), references.found
+    return module.read[id(statement)]
+
+
 class _Collector:
     """Follows references from one function through its package."""
 
@@ -404,10 +415,8 @@ class _Collector:
             return
         module = self._module(module_name)
         assert module is not None
-        self.pieces[label] = _normalise(statement)
-        references = _References(*module)
-        references.visit(statement)
-        for target, attributes in references.found:
+        self.pieces[label], found = _read(statement, *module)
+        for target, attributes in found:
             self._add_reference(target, attributes)
 
     def _resolve(self, target: _Import, attributes: tuple[str, ...]) -> None:

@@ -118,7 +118,6 @@ def _prepare_worker(parent: int) -> None:
 def on_cluster(name: str, tasks: Iterator[Task], address: str) -> Attempts:
     """Compute tasks on a Dask cluster; one that is not there, or has lost its workers, is an error soon."""
     with _client(address) as client:
-
         running: dict[Any, Task] = {}
         there = attendance.Attendance(client, lambda: _lost(client, address))
         while True:

@@ -62,7 +62,7 @@ def fit(*, n: int, d: int, sample_size: int) -> dict[str, float]:
 def cells(profile: Profile) -> Iterable[Cell]:
     """Sizes from where the kernel is cheap to where it takes minutes; what more rows cost follows from n²."""
     paper = profile == "paper"
-    for n in (10**4, 3 * 10**4, 10**5, 3 * 10**5) if paper else (5000, 10**4):
+    for n in (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6) if paper else (5000, 10**4):
         yield Cell(method="block_pairs", n=n, d=_COMPONENTS)
     for n in (10**4, 10**5) if paper else (5000,):
         yield Cell(method="fit", n=n, d=_COMPONENTS, sample_size=5000 if paper else 1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,6 +100,16 @@ def test_similar_fairness_is_at_most_twice_the_discrepancy(monkeypatch, factor, 
     values = {"fpca": 1.0, "mbfpca": factor, "mbfpca_ours": factor}
     monkeypatch.setattr(claims, "_series", lambda metric, stat, protocol, method, s: pd.Series({20: values[method]}))
     assert claims.judge_figures_2_and_3(id="fig2-fairness")["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(0.92, "holds"), (1.08, "holds"), (1.12, "fails"), (0.88, "fails")])
+def test_a_dimension_is_confirmed_by_a_variance_within_a_tenth(monkeypatch, ratio, verdict):
+    def scaled(name, p):
+        X, groups = claims.lee_synthetic2(p, protocol="printed", random_state=p)
+        return SimpleNamespace(X=np.sqrt(ratio) * X, group_code=groups)
+
+    monkeypatch.setattr(claims, "load", scaled)
+    assert claims.judge_figures_2_and_3(id="fig2-base")["verdict"] == verdict
 
 
 def lee_numbers(**changes):

@@ -10,7 +10,8 @@ from fairpca.experiments.lee2022 import synthetic2
 from fairpca.experiments.lee2022._protocol import REPEATS
 from fairpca.experiments.lee2022.fig1 import TAU, half_sphere, plane, plane_mmd2, sample
 from fairpca.experiments.lee2022.synthetic2 import as_drawn, parts
-from fairpca.metrics import explained_variance_percent, mmd_squared
+from fairpca.linalg import top_eigenpairs
+from fairpca.metrics import explained_variance_percent, median_bandwidth, mmd_squared
 from fairpca.published import load as load_published
 
 
@@ -186,3 +187,16 @@ def test_times_are_not_judged():
         board.loc[board["metric"] != "seconds", "verdict"]
     )
     assert seconds.loc[seconds["verdict"] == "not judged", "reason"].str.contains("another machine").all()
+
+
+def test_a_cell_of_synthetic_2_has_its_parts_in_their_places():
+    (X, groups), (X_test, groups_test) = synthetic2.parts(20, 0, "stated")
+    cell = {"dataset": "synthetic2", "p": 20, "split": 0, "method": "pca", "setting": "", "d": 5, "protocol": "stated"}
+    values = synthetic2.run_split(**cell)
+    _, V = top_eigenpairs(np.cov(X.T), 5)
+    for name, rows in (("pct_var", X_test), ("train_pct_var", X)):
+        kept = 100 * np.trace(np.cov((rows @ V).T)) / np.trace(np.cov(rows.T))
+        assert values[name] == pytest.approx(kept, abs=1e-9)
+    sigma = median_bandwidth(X @ V, synthetic2.RULES["stated"])
+    assert values["mmd2"] == pytest.approx(mmd_squared(X_test @ V, groups_test, sigma=sigma), abs=1e-12)
+    assert values["train_mmd2"] == pytest.approx(mmd_squared(X @ V, groups, sigma=sigma), abs=1e-12)

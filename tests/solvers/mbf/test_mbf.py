@@ -384,6 +384,9 @@ def test_bad_input_is_explained():
         fit(y, fairness="eop")
     with pytest.raises(ValueError, match="have no row of class 0"):
         fit(y, fairness="eod")
+    with pytest.raises(ValueError, match=r"y has 60 class.*\[0, 1, .*9\] and so on as positive_label") as caught:
+        fit(np.arange(60), fairness="eop")
+    assert "11" not in str(caught.value)
     with pytest.raises(ValueError, match="name the positive one"):
         fit(np.arange(60) % 3, fairness="eop")
     with pytest.raises(ValueError, match="is not a class of y"):

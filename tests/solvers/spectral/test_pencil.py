@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fairpca.linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers.spectral import Pencil, mix_to_zero, split_ties
+from fairpca.solvers.spectral._proof import reduced_sum_bound
 
 P = 180
 
@@ -192,3 +193,16 @@ def test_the_bound_counts_a_direction_that_the_basis_does_not_know():
     found, error = pencil.top_sum((0.5, 0.5), 2)
     assert error == 0.0 and found < 5.0
     assert pencil.top_sum_bound((0.5, 0.5), 2) == pytest.approx(values[-1] + 2.0)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_bound_of_a_sum_pays_for_what_rounding_may_hide(d):
+    """Squared residuals that are smaller than their rounding cannot be seen; each of the d may be as large as that."""
+    w = np.array([0.1, 0.3, 0.5, 2.0, 3.0, 5.0])
+    A, spill, Y = np.diag(w), np.zeros((6, 6)), np.eye(6)
+    none, some = (reduced_sum_bound(A, spill, d, w, Y, 0.05, rounding) for rounding in (0.0, 1e-6))
+    assert none == pytest.approx(w[-d:].sum(), abs=1e-12)
+    # One coupling of that size to an eigenvalue just below `theta` moves the sum by its square over their distance.
+    farthest = w[-d] - w[-d - 1]
+    assert some - none >= d * 1e-6 * w[-1] ** 2 / farthest
+    assert some - none <= 2 * d * 1e-6 * w[-1] ** 2 / farthest
