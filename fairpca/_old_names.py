@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 __all__ = ["accept_old_bound", "accept_old_names", "accept_old_path", "known_old_names"]
 
 Kind = TypeVar("Kind", bound=type)
@@ -135,9 +137,9 @@ def accept_old_path(kind: Kind, convert: Callable[[Any, dict[str, Any]], tuple[A
 def minmax_path(y: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """``path(X, d_max, …)`` is ``path(X, n_components=range(1, d_max + 1), …)``."""
     new = dict(given)
-    if "d_max" in new or (isinstance(y, int) and not isinstance(y, bool) and "n_components" not in new):
-        d_max = new.pop("d_max") if "d_max" in new else y
-        return None, {**new, "n_components": range(1, d_max + 1)}
+    d_max = new.pop("d_max", y if "n_components" not in new else None)
+    if isinstance(d_max, (int, np.integer)) and not isinstance(d_max, bool):
+        return None, {**new, "n_components": range(1, int(d_max) + 1)}
     return y, given
 
 
