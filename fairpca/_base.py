@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairpca._collects import CollectsMoments, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
-from fairpca._validation import Groups, check_components, encode_groups
+from fairpca._validation import Groups, check_components, check_given, check_mask, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
@@ -65,6 +65,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             return self._fit_wide(X, sensitive_features, sample_weight)
         if isinstance(X, GroupMoments):
             return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
         if self._needs_rows:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         else:
@@ -312,6 +313,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         Estimators without ``scale_`` take the columns as they are.
         """
         check_is_fitted(self, "components_")
+        check_mask("X", X)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         centred = X - self.mean_
         return (centred / self.scale_ if hasattr(self, "scale_") else centred) @ self.components_.T

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
-from fairpca._validation import Groups
+from fairpca._validation import Groups, check_given
 
 __all__ = ["CollectsMoments", "one_group"]
 
@@ -77,6 +77,7 @@ class CollectsMoments(metaclass=ABCMeta):
             if before is None:
                 self._accept_moments(X, sensitive_features, sample_weight)
         else:
+            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
             if sensitive_features is None and before is None:
                 self._warn_no_groups()

@@ -14,7 +14,7 @@ import pandas as pd
 from fairpca._archive import archive_bytes, parse_archive
 from fairpca._moment_sums import MomentSums
 from fairpca._outputs import Outputs
-from fairpca._validation import check_choice, check_weights, encode_groups, label_kinds, sorted_labels
+from fairpca._validation import check_choice, check_given, check_weights, encode_groups, label_kinds, sorted_labels
 
 __all__ = ["Centering", "GroupMoments"]
 
@@ -67,6 +67,7 @@ class GroupMoments:
         sample_weight : array-like of shape (n_samples,), optional
             Not negative; a row of weight 2 is as good as two rows, one of weight 0 as none.
         """
+        check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         names = tuple(map(str, X.columns)) if isinstance(X, pd.DataFrame) else None
         data = _as_matrix(X)
         groups = encode_groups(sensitive_features, len(data))
@@ -323,8 +324,6 @@ def _of(module: str) -> Any:
 
 
 def _as_matrix(X: Any) -> np.ndarray:
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError("X is a masked array with masked values; fill them in, or leave these rows out.")
     data = np.asarray(X)
     if data.ndim != 2:
         raise ValueError(f"X has shape {data.shape}; it must have two dimensions, rows and features.")

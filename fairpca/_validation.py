@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +14,8 @@ __all__ = [
     "Groups",
     "check_choice",
     "check_components",
+    "check_given",
+    "check_mask",
     "check_number",
     "check_rows",
     "check_rows_match",
@@ -111,8 +113,37 @@ def check_components(n_components: Any, n_features: int, *, high: int | None = N
     return wanted
 
 
+def check_mask(name: str, values: Any) -> None:
+    """Raise for a masked array that hides something; numpy would take the hidden numbers for values."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name} is a masked array with {hidden} hidden value(s); drop these rows or fill them, for instance with "
+            f"{name}.filled(...)."
+        )
+
+
+def check_given(X: Any, **per_row: Any) -> None:
+    """Raise for what numpy would pass over in silence: hidden values, and rows that pandas has in another order."""
+    check_mask("X", X)
+    for name, values in per_row.items():
+        check_mask(name, values)
+        if not (
+            isinstance(X, pd.DataFrame) and isinstance(values, (pd.DataFrame, pd.Series)) and len(X) == len(values)
+        ):
+            continue
+        if X.index.equals(values.index) or not X.index.is_unique or not values.index.is_unique:
+            continue
+        if X.index.isin(values.index).all():
+            raise ValueError(
+                f"{name} has the index of X in another order, and rows are matched by position; pass "
+                f"{name}.loc[X.index], or both without their index."
+            )
+
+
 def check_rows(X: Any, name: str = "X") -> np.ndarray:
     """Return `X` as a finite float64 matrix, or raise."""
+    check_mask(name, X)
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise ValueError(f"{name} has shape {rows.shape}; it must have two dimensions and at least one row.")
@@ -132,6 +163,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Return the weights of the rows as float64, or raise; None stays None."""
     if sample_weight is None:
         return None
+    check_mask("sample_weight", sample_weight)
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight has shape {weights.shape}; it must be one number for each row of X.")
@@ -201,14 +233,54 @@ def _encode_column(column: pd.Series, name: str) -> tuple[list[Any], np.ndarray]
     return order, np.array([position[v] for v in values], dtype=np.int64)[codes]
 
 
+def _as_frame(values: Any) -> pd.DataFrame:
+    """Return the columns that name groups as a pandas frame, whatever holds them."""
+    if isinstance(values, pd.DataFrame):
+        return values
+    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)):
+        return pd.Series(values).to_frame()
+    if values is None or np.isscalar(values):
+        raise ValueError(
+            f"sensitive_features must hold one value for each row; got {values!r}. "
+            "Pass the column itself, for instance frame['sex']."
+        )
+    for to_columns in ("to_pydict", "to_dict"):  # tables and batches of pyarrow, frames of Polars
+        if hasattr(values, to_columns):
+            columns = getattr(values, to_columns)()
+            return _of_lists({name: list(column) for name, column in columns.items()})
+    if isinstance(values, Mapping):
+        return _of_lists({name: list(column) for name, column in values.items()})
+    if hasattr(values, "to_pylist"):  # arrays of pyarrow, whose elements are no Python objects
+        values = values.to_pylist()
+    if isinstance(values, Set) or not isinstance(values, Iterable) or hasattr(values, "collect"):
+        raise TypeError(
+            f"sensitive_features is of type {type(values).__name__}, which has no rows in order; pass a column (a "
+            "list, an array, a Series) or a frame of columns; collect a lazy frame first."
+        )
+    if not isinstance(values, np.ndarray):
+        values = list(values)
+    dimensions = np.ndim(values) if isinstance(values, np.ndarray) else _list_depth(values)
+    if dimensions not in (1, 2):
+        raise ValueError(
+            f"sensitive_features has {dimensions} dimensions; it must have one row for each row of X and one or "
+            "more columns."
+        )
+    return pd.DataFrame(values).infer_objects() if isinstance(values, np.ndarray) else _of_lists(values)
+
+
+def _of_lists(values: Any) -> pd.DataFrame:
+    """Return a frame of lists by way of objects, so that numpy does not turn [1, 'a'] into strings."""
+    return pd.DataFrame(values, dtype=object).infer_objects()
+
+
 def encode_groups(sensitive_features: Any, n_samples: int | None = None) -> Groups:
     """Turn sensitive features of any dtype into integer codes.
 
     Parameters
     ----------
     sensitive_features : array-like, Series or DataFrame of shape (n_samples,) or (n_samples, n_columns)
-        Integers, booleans, strings, categoricals, floats. With several columns the groups are the
-        combinations that occur.
+        Integers, booleans, strings, categoricals, floats, of pandas, Polars, pyarrow, numpy or in lists. With several
+        columns the groups are the combinations that occur.
     n_samples : int, optional
         Rows of the data, to check against.
 
@@ -227,26 +299,7 @@ def encode_groups(sensitive_features: Any, n_samples: int | None = None) -> Grou
         if n_samples is not None:
             check_rows_match("sensitive_features", groups.codes.size, n_samples)
         return groups
-    if isinstance(sensitive_features, pd.DataFrame):
-        frame = sensitive_features
-    elif isinstance(sensitive_features, (pd.Series, pd.Index, pd.Categorical)):
-        frame = pd.Series(sensitive_features).to_frame()
-    elif sensitive_features is None or np.isscalar(sensitive_features):
-        raise ValueError(
-            f"sensitive_features must hold one value for each row; got {sensitive_features!r}. "
-            "Pass the column itself, for instance frame['sex']."
-        )
-    else:
-        values = sensitive_features if isinstance(sensitive_features, np.ndarray) else list(sensitive_features)
-        dimensions = np.ndim(values) if isinstance(values, np.ndarray) else _list_depth(values)
-        if dimensions not in (1, 2):
-            raise ValueError(
-                f"sensitive_features has {dimensions} dimensions; it must have one row for each row of X and one or "
-                "more columns."
-            )
-        # Lists go through object columns, so that numpy does not turn [1, 'a'] into strings.
-        frame = pd.DataFrame(values if isinstance(values, np.ndarray) else pd.DataFrame(values, dtype=object))
-        frame = frame.infer_objects()
+    frame = _as_frame(sensitive_features)
     if frame.shape[1] == 0:
         raise ValueError("sensitive_features has no columns; give at least one.")
     if n_samples is not None:

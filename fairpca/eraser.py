@@ -22,7 +22,7 @@ from fairpca._sensitive import (
     regression_on_numbers,
     without_columns,
 )
-from fairpca._validation import check_rows, check_rows_match, encode_groups
+from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups
 from fairpca.solvers.erasure import erase_linearly
 
 __all__ = ["LinearEraser"]
@@ -122,6 +122,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         self._sensitive_positions = ()
         if isinstance(X, GroupMoments):
             return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+        check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         moments = self._moments_of(X, y, sensitive_features, sample_weight)
         if sensitive_features is None:
@@ -226,6 +227,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
+        check_given(X, sensitive_features=sensitive_features)
         rows = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if hasattr(self, "predictor_"):
             return rows - ((rows - self.mean_) @ self.predictor_.T) @ self.removed_

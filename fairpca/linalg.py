@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -46,12 +47,22 @@ def orthonormal(Y: np.ndarray) -> np.ndarray:
     return Q * signs
 
 
-def principal_angles(V: np.ndarray, W: np.ndarray) -> np.ndarray:
+def principal_angles(V: Any, W: Any) -> np.ndarray:
     """Return the principal angles (radians, ascending) between the spans of orthonormal `V` and `W`.
 
     Small angles come from the sine, large ones from the cosine, so all have full accuracy
     (Bjorck & Golub 1973).
+
+    Parameters
+    ----------
+    V, W : array-like of shape (p, d) and (p, e)
+        Orthonormal bases, as columns; an estimator's is ``components_.T``.
+
+    Returns
+    -------
+    ndarray of shape (min(d, e),)
     """
+    V, W = _columns(V, "the first basis"), _columns(W, "the second basis")
     if V.shape[0] != W.shape[0]:
         raise ValueError(f"the bases live in different spaces: {V.shape[0]} and {W.shape[0]} rows.")
     if V.shape[1] < W.shape[1]:
@@ -62,8 +73,29 @@ def principal_angles(V: np.ndarray, W: np.ndarray) -> np.ndarray:
     return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
-def subspace_distance(V: np.ndarray, W: np.ndarray) -> float:
-    """Return the sine of the largest principal angle between two subspaces of equal dimension."""
+def _columns(V: Any, name: str) -> np.ndarray:
+    basis = np.asarray(V)
+    if basis.ndim != 2 or basis.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} has shape {basis.shape} and dtype {basis.dtype}; give a matrix of numbers with a column for each "
+            "direction."
+        )
+    return basis
+
+
+def subspace_distance(V: Any, W: Any) -> float:
+    """Return the sine of the largest principal angle between two subspaces of equal dimension.
+
+    Parameters
+    ----------
+    V, W : array-like of shape (p, d)
+        Orthonormal bases, as columns; an estimator's is ``components_.T``.
+
+    Returns
+    -------
+    float
+    """
+    V, W = _columns(V, "the first basis"), _columns(W, "the second basis")
     if V.shape[1] != W.shape[1]:
         raise ValueError(f"the subspaces have different dimensions: {V.shape[1]} and {W.shape[1]}.")
     return float(np.sin(principal_angles(V, W)[-1])) if V.shape[1] else 0.0

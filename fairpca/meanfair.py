@@ -23,7 +23,7 @@ from fairpca._sensitive import (
     with_outcome,
     without_columns,
 )
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components, check_given, check_number
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
 from fairpca.wide import WideRows
@@ -176,6 +176,7 @@ class MeanFairPCA(BaseFairPCA):
         self._sensitive_positions = ()
         if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
             return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
         if self.sensitive == "groups":
             groups = self._groups(X, y, sensitive_features)
             return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)

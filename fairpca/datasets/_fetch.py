@@ -7,10 +7,16 @@ from pathlib import Path
 
 from fairpca._resources import data_path
 from fairpca._validation import check_choice
-from fairpca.datasets._bounded import fetch_faces, fetch_table
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._files import DataError, cache_folder, find_upstream, read_bundled, verify_bytes
-from fairpca.datasets._lfw import find_faces, read_faces
+from fairpca.datasets._files import (
+    DataError,
+    cache_folder,
+    fetch_upstream,
+    find_upstream,
+    read_bundled,
+    verify_bytes,
+)
+from fairpca.datasets._lfw import fetch_faces, find_faces, read_faces
 from fairpca.datasets._registry import Upstream, bundled_names, upstream, upstream_keys
 
 __all__ = ["fetch", "verify", "where"]
@@ -65,7 +71,7 @@ def _fetch_one(name: str, progress: bool) -> str:
     for file in _upstream_files(name):
         path = find_upstream(file)
         if path is None or path.is_relative_to(cache_folder()):
-            fetch_table(file, name, progress=progress)
+            fetch_upstream(file, name, progress=progress)
     if name in _FACES:
         path = find_faces()
         if path is None or path.is_relative_to(cache_folder()):

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "DataError",
     "cache_folder",
     "download",
+    "fetch_upstream",
     "find_upstream",
     "mirror_folder",
     "read_bundled",
@@ -29,6 +31,8 @@ __all__ = [
 
 RAW_HOST = "https://raw.githubusercontent.com"
 TIMEOUT_SECONDS = 30
+SLOWEST = 20_000  # bytes a second, after a minute's grace
+_CHUNK = 65536
 
 
 class DataError(RuntimeError):
@@ -115,9 +119,11 @@ def fetch_upstream(file: Upstream, name: str, *, progress: bool) -> Path:
     def good(path: Path) -> bool:
         return hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
 
-    return store(
-        target, good, lambda path: download(address, path, name=name, wanted=target, progress=progress), verify
-    )
+    def make(path: Path) -> None:
+        seconds = 60 + file.size / SLOWEST
+        download(address, path, most=file.size, seconds=seconds, name=name, wanted=target, progress=progress)
+
+    return store(target, good, make, verify)
 
 
 def store(
@@ -171,23 +177,44 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def download(address: str, path: Path, *, name: str, wanted: Path, progress: bool) -> None:
-    """Transfer one address into `path`, or raise :class:`DataError` that says how to get the file otherwise."""
+def download(address: str, path: Path, *, most: int, seconds: float, name: str, wanted: Path, progress: bool) -> None:
+    """Transfer one address into `path`; more than `most` bytes or `seconds` are a :class:`DataError`.
+
+    A transfer whose checksum is wrong is refused anyway; this is about what it may cost until then.
+    """
     try:
-        import pooch
+        import requests
+        from tqdm import tqdm
     except ImportError as error:
         raise DataError(
             f"The data set {name!r} is not bundled with the package and there is no copy of it in the cache or the "
             "mirror. To download it, install the extra: pip install 'fairpca[data]'; then run: "
             f"fairpca data fetch {name}"
         ) from error
-    transfer = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT_SECONDS)
+    end = time.monotonic() + seconds
     try:
-        transfer(address, str(path), None)
+        # What a server compresses could swell here, so it is asked not to, and taken as it comes.
+        headers = {"Accept-Encoding": "identity"}
+        with requests.get(address, stream=True, timeout=TIMEOUT_SECONDS, headers=headers) as response:
+            response.raise_for_status()
+            announced = response.headers.get("Content-Length", "")
+            if announced.isdecimal() and int(announced) > most:
+                raise OSError(f"the server announces {announced} bytes, and {most} are expected at most")
+            arrived = 0
+            bar = tqdm(total=most, desc=f"{name}: {wanted.name}", unit="B", unit_scale=True, disable=not progress)
+            with path.open("wb") as out, bar:
+                while chunk := response.raw.read1(_CHUNK, decode_content=False):
+                    arrived += len(chunk)
+                    if arrived > most:
+                        raise OSError(f"more than the {most} bytes that are expected came")
+                    if time.monotonic() > end:
+                        raise OSError(f"it was not complete after {seconds:.0f} seconds")
+                    out.write(chunk)
+                    bar.update(len(chunk))
     except Exception as error:  # requests, urllib3 and the socket each have their own kinds
         raise DataError(
             f"The data set {name!r} is not bundled with the package, there is no copy of it in the cache or the "
-            f"mirror, and downloading {address} failed: {type(error).__name__}: {error}. "
+            f"mirror, and downloading {address} failed: {type(error).__name__}: {error}. Nothing was kept. "
             f"With a network, run: fairpca data fetch {name}. Without one, put the file at {wanted}, or set "
             f"FAIRPCA_MIRROR to a folder that holds it."
         ) from error

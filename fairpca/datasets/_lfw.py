@@ -12,12 +12,13 @@ import io
 import re
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.datasets._archive import check_member, read_member
+from fairpca.datasets._archive import check_archive, check_member, read_member
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
 from fairpca.datasets._files import (
@@ -38,6 +39,13 @@ IMAGE_SHAPE = (49, 36)
 SMALL_SHAPE = (24, 24)
 N_FACES = 13232
 ARCHIVE_HOST = "https://codeload.github.com"
+# The source archive is some ten megabytes of text in thirteen thousand files; nobody pinned its size.
+ARCHIVE_BYTES = 1_000_000_000
+ARCHIVE_SECONDS = 3600.0
+_DAMAGED = (
+    KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, OverflowError, MemoryError, zlib.error,
+    zipfile.BadZipFile,
+)  # fmt: skip
 
 
 def content_digest(images: np.ndarray, thirds: np.ndarray, sex: np.ndarray) -> str:
@@ -77,7 +85,8 @@ def fetch_faces(*, progress: bool) -> Path:
         address = f"{ARCHIVE_HOST}/{repository}/zip/{commit}"
         with tempfile.TemporaryDirectory(prefix=partial_prefix(target), dir=path.parent) as folder:
             archive = Path(folder) / "source.zip"
-            download(address, archive, name="lfw", wanted=target, progress=progress)
+            most, seconds = ARCHIVE_BYTES, ARCHIVE_SECONDS
+            download(address, archive, most=most, seconds=seconds, name="lfw", wanted=target, progress=progress)
             images, thirds, sex = convert_archive(archive, progress=progress)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, images=images, thirds=thirds, sex=sex, image_shape=np.array(IMAGE_SHAPE))
@@ -104,6 +113,7 @@ def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarr
     images = np.empty((N_FACES, IMAGE_SHAPE[0] * IMAGE_SHAPE[1]), dtype=np.uint8)
     thirds = np.empty(images.shape, dtype=np.int8)
     try:
+        check_archive(path)
         with zipfile.ZipFile(path) as archive:
             members = {}
             for name in map(check_member, archive.namelist()):
@@ -116,7 +126,7 @@ def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarr
                 whole = np.rint(3 * pixels).astype(np.int16)
                 nearest = (whole + 1) // 3
                 images[i], thirds[i] = nearest, whole - 3 * nearest
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"The archive with the faces is not the expected one ({type(error).__name__}: {error}). Nothing was kept; "
             "try again, the transfer may have been cut."

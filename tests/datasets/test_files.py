@@ -26,7 +26,6 @@ import pytest
 
 from fairpca._resources import data_path
 from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, names, where
-from fairpca.datasets import _bounded as bounded
 from fairpca.datasets import _files as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._archive import check_member, read_member
@@ -101,7 +100,7 @@ def server(monkeypatch):
         yield running
         running.shutdown()
         thread.join()
-    with warnings.catch_warnings():  # pooch leaves the socket of a failed transfer to the garbage collector
+    with warnings.catch_warnings():  # requests leaves the socket of a failed transfer to the garbage collector
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
 
@@ -132,7 +131,7 @@ def test_a_download_is_kept_and_found_again(cache, server):
     assert files.find_upstream(FILE) == cache / "upstream/owner__repo/some/table.csv"
 
 
-@pytest.mark.parametrize("behaviour", ["altered", "truncated", "absent"])
+@pytest.mark.parametrize("behaviour", ["altered", "truncated", "absent", "announced", "endless"])
 def test_a_bad_download_leaves_nothing(cache, server, behaviour):
     server.behaviour = behaviour
     with pytest.raises(DataError) as caught:
@@ -181,8 +180,8 @@ def test_no_network_and_no_copy_says_what_to_do(cache, name):
     assert left_behind(cache) == []
 
 
-def test_bundled_sets_need_neither_network_nor_pooch(cache, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
+def test_bundled_sets_need_neither_network_nor_requests(cache, monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)
     assert load("wine_quality").X.shape == (6497, 11)
     assert fetch(["compas", "credit"]) == {"compas": "bundled", "credit": "bundled"}
     with pytest.raises(DataError, match=r"pip install 'fairpca\[data\]'; then run: fairpca data fetch steel"):
@@ -390,7 +389,6 @@ def serve_archive(monkeypatch, path: Path) -> None:
         shutil.copy(path, target)
 
     monkeypatch.setattr(lfw, "download", copy)
-    monkeypatch.setattr(bounded, "transfer", copy)
 
 
 def test_faces_from_the_source_archive(cache, monkeypatch, tmp_path):
@@ -432,12 +430,12 @@ def test_a_bad_archive_of_faces(cache, monkeypatch, tmp_path, damage):
 @pytest.mark.parametrize("behaviour", ["announced", "endless", "drip"])
 def test_a_transfer_has_a_size_and_an_end(cache, server, monkeypatch, behaviour):
     server.behaviour = behaviour
-    monkeypatch.setattr(bounded, "SLOWEST", 1e9)
+    monkeypatch.setattr(files, "SLOWEST", 1e9)
     monkeypatch.setattr(files, "TIMEOUT_SECONDS", 5)
     seconds = 1.0 if behaviour == "drip" else 60.0
     start = time.monotonic()
     with pytest.raises(DataError, match=r"bytes.* are expected|not complete after 1 seconds"):
-        bounded.transfer(
+        files.download(
             f"{files.RAW_HOST}/table", cache.parent / "table", most=len(CONTENT), seconds=seconds, name="biodeg",
             wanted=cache / "table", progress=False,
         )  # fmt: skip

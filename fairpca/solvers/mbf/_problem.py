@@ -224,6 +224,17 @@ class MBFProblem:
         """Return a random subspace."""
         return orthonormal(rng.standard_normal((self.size, self.n_components)))
 
+    def spread_out(self, rng: np.random.Generator, count: int) -> list[np.ndarray]:
+        """Return subspaces that leave no large gap: all directions of a plane at equal angles, else random ones."""
+        if (self.size, self.n_components) != (2, 1):
+            return [self.random(rng) for _ in range(count)]
+        angles = np.pi * np.arange(count) / count
+        return list(np.stack((np.cos(angles), np.sin(angles)), axis=1)[:, :, None])
+
+    def discrepancy(self, V: np.ndarray) -> float:
+        """Return h(V) alone, which is not entered in the record."""
+        return sum(term.value(V, self.sigma, self.n_threads) for term in self.terms)
+
     def summary(self) -> dict[str, Any]:
         """Return the history as arrays."""
         columns = np.array(self.record.history, dtype=float).reshape(-1, 4).T

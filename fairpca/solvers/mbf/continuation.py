@@ -22,6 +22,7 @@ _HOPE = 2e-3  # share of the variance by which the first round of a climb may un
 _GAIN = 5e-4  # expected gain of another start, as a share of the variance (.05 points), that is not worth it
 _TRACE = 1e-2  # norm up to which components without variance are taken for traces of the search
 _FEWEST, _MOST = 4, 12  # starts, where their number is not given
+_TRIED, _TAKEN = 200, 3  # subspaces that are looked at before none is called feasible, and of these the fairest
 
 
 class End(NamedTuple):
@@ -113,6 +114,21 @@ def _from_below(problem: MBFProblem, rng: np.random.Generator, worth: float) -> 
     return climbed or _end(reached, problem.tau)
 
 
+def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[End]:
+    """Minimise h from the fairest of many subspaces, and climb where that meets the tolerance.
+
+    With rows far from the others h has many local minima; a look is one value of h, without its gradient.
+    """
+    looked = [(problem.discrepancy(V), i, V) for i, V in enumerate(problem.spread_out(rng, _TRIED))]
+    ends = []
+    for _, _, V in sorted(looked, key=lambda look: look[:2])[:_TAKEN]:
+        reached = minimise_mmd(problem, V)
+        problem.log("last resort", np.inf, reached)
+        climbed = along_constraint(problem, reached.V) if reached.h <= problem.tau else None
+        ends.append(climbed or _end(reached, problem.tau))
+    return ends
+
+
 def _without_traces(problem: MBFProblem, e: Evaluation) -> Evaluation:
     """Return e without the traces of directions without variance that an inexact solution is left with."""
     V = e.V.copy()
@@ -140,7 +156,8 @@ def solve_continuation(
         Number of starts. None: until another start can be expected to gain less than .05 points of variance, four
         at least and twelve at most, and all twelve while none is feasible. If the values of n starts are a sample,
         the next one is the largest with probability 1/(n + 1), and exceeds the others by about as much as the
-        largest now exceeds the second: the expected gain is estimated by that gap over n.
+        largest now exceeds the second: the expected gain is estimated by that gap over n. Where no point met the
+        tolerance, h is minimised from the fairest three of 200 further subspaces too.
     random_state : int
         Seed of the random starts.
     start : ndarray of shape (q, d), optional
@@ -173,6 +190,8 @@ def solve_continuation(
             second, largest = sorted(end.value for end in ends)[-2:]
             if largest >= 0 and largest - second <= _GAIN * len(ends):
                 break
+    if problem.record.feasible is None:
+        ends += _last_resort(problem, rng)
     best = max(ends, key=lambda end: end.value).at
     seen = problem.record.feasible
     if seen is not None and (best.h > problem.tau or seen.variance > best.variance + _GAIN):

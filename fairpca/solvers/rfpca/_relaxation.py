@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
@@ -23,6 +25,8 @@ class ChordRelaxation:
         Dimension of the subspace.
     objective : GroupObjective
         The J of all pairs.
+    deadline : float
+        Time of ``perf_counter`` after which no further step begins; what is proven by then stands.
 
     Attributes
     ----------
@@ -34,8 +38,8 @@ class ChordRelaxation:
         Best bound proven so far.
     """
 
-    def __init__(self, moments: np.ndarray, d: int, objective: GroupObjective) -> None:
-        self.moments, self.d, self.objective = moments, d, objective
+    def __init__(self, moments: np.ndarray, d: int, objective: GroupObjective, deadline: float = np.inf) -> None:
+        self.moments, self.d, self.objective, self.deadline = moments, d, objective, deadline
         self.traces = np.trace(moments, axis1=1, axis2=2)
         self.planes: list[np.ndarray] = []
         self.bound = -np.inf
@@ -52,14 +56,7 @@ class ChordRelaxation:
 
     def chords(self) -> tuple[np.ndarray, np.ndarray]:
         """Return constants and slopes of the affine functions that lie below every J on the box."""
-        base = self.objective.values(self.low)
-        slopes = np.zeros((len(base), len(self.low)))
-        for b, width in enumerate(self.high - self.low):
-            if width > 0:
-                corner = self.low.copy()
-                corner[b] = self.high[b]
-                slopes[:, b] = (self.objective.values(corner) - base) / width
-        return base - slopes @ self.low, slopes
+        return self.objective.chords(self.low, self.high)
 
     def solve(self, *, tol: float = 1e-9, max_cuts: int = 60) -> float:
         """Minimise the largest chord over conv{s(V)} within the box; raise and return `bound`.
@@ -71,6 +68,8 @@ class ChordRelaxation:
         m, pairs = len(self.low), len(constants)
         centre, reach = np.array([]), -np.inf  # multipliers of the best bound in this box
         for _ in range(max_cuts):
+            if perf_counter() > self.deadline:
+                break
             solution = self._mixture(constants, slopes, tol)
             if solution.status != 0 or solution.x[-1] - reach <= tol * abs(solution.x[-1]):
                 break
@@ -121,7 +120,7 @@ class ChordRelaxation:
                 bounds=[(0, None)] * n + [(None, None)],
                 method="highs",
             )
-            if solution.status != 0 or len(used) == len(constants):
+            if solution.status != 0 or len(used) == len(constants) or perf_counter() > self.deadline:
                 return solution
             beyond = constants + slopes @ (solution.x[:n] @ S) - solution.x[-1]
             beyond[used] = 0.0
@@ -160,6 +159,8 @@ class ChordRelaxation:
         low, high = self.low.copy(), self.high.copy()
         box = list(zip(self.low, self.high, strict=True))
         for b in range(m):
+            if perf_counter() > self.deadline:
+                break
             for sign in (1.0, -1.0):
                 solution = linprog(sign * np.eye(m)[b], A_ub=rows, b_ub=limits, bounds=box, method="highs")
                 if solution.status != 0:

@@ -34,10 +34,10 @@ def tangent_planes(moments: np.ndarray, objective: GroupObjective, V: np.ndarray
         return
     for _ in range(_ROUNDS):
         J = objective.values(errors)
-        slopes = objective.slopes(errors, 1e-14 * float(traces.max()))
         used = np.argsort(-J, kind="stable")[:_PAIRS]
-        constants = J[used] + slopes[used] @ (traces - errors)
-        point, _steps = solve_fantope_minmax(np.tensordot(slopes[used], moments, axes=1), constants, d)
+        slopes = objective.slopes(errors, 1e-14 * float(traces.max()), used)
+        constants = J[used] + slopes @ (traces - errors)
+        point, _steps = solve_fantope_minmax(np.tensordot(slopes, moments, axes=1), constants, d)
         V = point.ones
         if V.shape[1] < d:
             R = np.linalg.eigh(point.block)[1]

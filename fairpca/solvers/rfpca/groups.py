@@ -14,7 +14,7 @@ objective falls.  The objective never increases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 
 import numpy as np
@@ -74,7 +74,7 @@ def solve_rfpca_groups(
         Further planes to start from, besides ordinary PCA, the groups' own PCA, the planes met while bounding, the
         exact solutions for pairs of groups, those of the problem with tangents in the place of the J, and random ones.
     time_limit : float, optional
-        Seconds after which no further descent or round of bounding begins.
+        Seconds after which every part of the search ends with what it has; the bound is proven even then.
 
     Returns
     -------
@@ -94,22 +94,26 @@ def solve_rfpca_groups(
     def score(V: np.ndarray) -> float:
         return float(objective.values(reconstruction_errors(moments, V)).max())
 
-    relaxation = ChordRelaxation(moments, d, objective)
+    deadline = np.inf if time_limit is None else begin + time_limit
+    relaxation = ChordRelaxation(moments, d, objective, deadline)
     relaxation.solve()
     ordinary = top_eigenpairs(np.tensordot(shares, moments, axes=1), d)[1]
     candidates = sorted(relaxation.planes, key=score, reverse=True) + [ordinary, *starts]
-    candidates += pair_planes(moments, shares, d, lam, eps, variant, reconstruction_errors(moments, ordinary))
-    candidates += tangent_planes(moments, objective, min(candidates, key=score))
+    known = reconstruction_errors(moments, ordinary)
+    candidates += _until(deadline, pair_planes(moments, shares, d, lam, eps, variant, known))
+    candidates += _until(deadline, tangent_planes(moments, objective, min(candidates, key=score)))
     candidates += list(random_starts(moments.shape[1], d, _RANDOM, 0))
+    candidates = candidates[-_TRIED:]
     # A few steps from each show which basins are deep; many candidates lie in one.
-    candidates = [_descend(moments, objective, V, tol, min(_FIRST_STEPS, max_iter))[0] for V in candidates[-_TRIED:]]
+    first = (_descend(moments, objective, V, tol, min(_FIRST_STEPS, max_iter))[0] for V in candidates)
+    stepped = list(_until(deadline, first))
+    candidates = stepped + candidates[len(stepped) :]
     scores = [score(V) for V in candidates]
     best: tuple[float, np.ndarray, list[float], bool] | None = None
-    deadline = np.inf if time_limit is None else begin + time_limit
     for index in np.argsort(scores, kind="stable")[:_KEPT]:
         if best is not None and perf_counter() > deadline:
             break
-        V, history, arrived = _descend(moments, objective, candidates[index], tol, max_iter)
+        V, history, arrived = _descend(moments, objective, candidates[index], tol, max_iter, deadline)
         if best is None or history[-1] < best[0]:
             best = (history[-1], V, history, arrived)
     assert best is not None
@@ -117,7 +121,7 @@ def solve_rfpca_groups(
     # Tangents at the end of the descent see over what stopped it.
     for trial in tangent_planes(moments, objective, V) if perf_counter() < deadline else ():
         if score(trial) < value:
-            trial, further, arrived = _descend(moments, objective, trial, tol, max_iter)
+            trial, further, arrived = _descend(moments, objective, trial, tol, max_iter, deadline)
             value, V, history = further[-1], trial, history + further
     for _ in range(_ROUNDS):
         if perf_counter() > deadline or value - relaxation.bound <= tol * abs(value) or not relaxation.tighten(value):
@@ -142,26 +146,39 @@ def solve_rfpca_groups(
     return result_in_units(result, unit)
 
 
+def _until(deadline: float, planes: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield planes while there is time."""
+    while perf_counter() < deadline and (plane := next(planes, None)) is not None:
+        yield plane
+
+
 def _descend(
-    moments: np.ndarray, objective: GroupObjective, V: np.ndarray, tol: float, max_iter: int
+    moments: np.ndarray,
+    objective: GroupObjective,
+    V: np.ndarray,
+    tol: float,
+    max_iter: int,
+    deadline: float = np.inf,
 ) -> tuple[np.ndarray, list[float], bool]:
     """Run the majorise-minimise descent from V; return the plane, the objective's values and whether it arrived."""
     traces = np.trace(moments, axis1=1, axis2=2)
     floor = 1e-14 * traces
     errors = reconstruction_errors(moments, V)
     history = [float(objective.values(errors).max())]
-    curvature = float(np.max(np.abs(objective.weights) @ np.linalg.norm(moments, axis=(1, 2))))
+    curvature = objective.largest_weight(np.linalg.norm(moments, axis=(1, 2)))
     if curvature == 0.0:  # nothing varies, or nothing counts
         return V, history, True
     small = 0
     for _ in range(max_iter):
+        if perf_counter() > deadline:
+            break
         J = objective.values(errors)
-        slopes = objective.slopes(errors, floor.max())
         images = moments @ V
         tangents = images - V @ (V.T @ images)  # descent directions of each s_b, up to the factor 2
         near = np.argsort(-J, kind="stable")[:_NEAR]
         near = np.sort(near[J.max() - J[near] <= 0.5 * abs(J.max())])
-        G = 2 * np.tensordot(slopes[near], tangents, axes=1).reshape(len(near), -1)
+        slopes = objective.slopes(errors, floor.max(), near)
+        G = 2 * np.tensordot(slopes, tangents, axes=1).reshape(len(near), -1)
         accepted = False
         while curvature < 1e30:
             weights = _simplex_qp(G @ G.T / curvature, J[near] - J.max())

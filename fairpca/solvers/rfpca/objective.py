@@ -165,6 +165,8 @@ def _lower_slope(weight: float, ratio: float, printed: bool) -> float:
 class GroupObjective:
     """All J_aa' of Theorem B.2 for any number of groups, vectorised over the ordered pairs.
 
+    The J of all pairs differ in the terms of a and a' only, so m numbers of two kinds give the m (m - 1) values.
+
     Parameters
     ----------
     shares, eps : array-like of shape (m,)
@@ -178,35 +180,69 @@ class GroupObjective:
     ----------
     pairs : ndarray of shape (m * (m - 1), 2)
         Ordered pairs (a, a'); for two groups (0, 1) and (1, 0), that is J_0 and J_1.
-    weights : ndarray of shape (n_pairs, m)
-        Weight of group b's term in each pair's J; it may be negative.
     """
 
     def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant = "corrected") -> None:
-        shares = np.asarray(shares, dtype=float)
-        m = len(shares)
-        self.pairs = np.array([(a, b) for a in range(m) for b in range(m) if a != b])
-        rows = np.arange(len(self.pairs))
-        self.weights = np.repeat(shares[None, :], len(self.pairs), axis=0)
-        self.weights[rows, self.pairs[:, 0]] += lam
-        self.weights[rows, self.pairs[:, 1]] -= lam
+        self.shares = np.asarray(shares, dtype=float)
+        self.lam = lam
+        first, second = np.indices((len(self.shares),) * 2).reshape(2, -1)
+        self.pairs = np.stack((first, second), axis=1)[first != second]
         self.radii = np.sqrt(np.asarray(eps, dtype=float))
         self.printed = variant != "corrected"
-        self._negative = self.weights < 0
+        self._negative = self.shares < lam
+
+    def _rows(self, up: np.ndarray, low: np.ndarray, pairs: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return, for each pair, the groups' weights times `up`, and for the pair's second group times `low`."""
+        chosen = self.pairs[pairs]
+        at = np.arange(len(chosen))
+        rows = np.repeat((self.shares * up)[None, :], len(chosen), axis=0)
+        rows[at, chosen[:, 0]] = ((self.shares + self.lam) * up)[chosen[:, 0]]
+        with np.errstate(invalid="ignore"):
+            lowered = np.where(self.shares == self.lam, 0.0, (self.shares - self.lam) * low)
+        rows[at, chosen[:, 1]] = lowered[chosen[:, 1]]
+        return rows
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weight of group b's term in each pair's J, shape (n_pairs, m); it may be negative."""
+        ones = np.ones(len(self.shares))
+        return self._rows(ones, ones)
+
+    def largest_weight(self, sizes: np.ndarray) -> float:
+        """Return the largest sum over the groups of a pair's weights, without signs, times `sizes`."""
+        whole, lowered = float(self.shares @ sizes), (np.abs(self.shares - self.lam) - self.shares) * sizes
+        return float((whole + self.lam * sizes[self.pairs[:, 0]] + lowered[self.pairs[:, 1]]).max())
+
+    def _terms(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (r + e)^2 of each group and, where lam exceeds its share, what stands in its place."""
+        r = np.sqrt(np.maximum(s, 0.0))
+        down = r - self.radii if self.printed else np.maximum(r - self.radii, 0.0)
+        up = (r + self.radii) ** 2
+        return up, np.where(self._negative, down**2, up)
 
     def values(self, s: np.ndarray) -> np.ndarray:
         """Return the J of every pair at `s` of shape (m,), shape (n_pairs,)."""
-        r = np.sqrt(np.maximum(s, 0.0))
-        down = r - self.radii if self.printed else np.maximum(r - self.radii, 0.0)
-        terms = np.where(self._negative, down, r + self.radii) ** 2
-        return (self.weights * terms).sum(axis=1)
+        up, low = self._terms(s)
+        lowered = (self.shares - self.lam) * low - self.shares * up
+        return np.asarray(self.shares @ up + self.lam * up[self.pairs[:, 0]] + lowered[self.pairs[:, 1]])
 
-    def slopes(self, s: np.ndarray, floor: float = 0.0) -> np.ndarray:
-        """Return dJ/ds, shape (n_pairs, m); `floor` keeps sqrt(s) away from zero, where the slope is infinite."""
+    def slopes(self, s: np.ndarray, floor: float = 0.0, pairs: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Return dJ/ds of the chosen pairs, shape (n_pairs, m).
+
+        `floor` keeps sqrt(s) away from zero, where the slope is infinite.
+        """
         r = np.sqrt(np.maximum(s, floor))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.radii > 0, self.radii / r, 0.0)
         down = 1 - ratio if self.printed else np.maximum(1 - ratio, 0.0)
-        with np.errstate(invalid="ignore"):
-            slopes = self.weights * np.where(self._negative, down, 1 + ratio)
-        return np.where(self.weights == 0, 0.0, slopes)
+        return self._rows(1 + ratio, np.where(self._negative, down, 1 + ratio), pairs)
+
+    def chords(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return constants and slopes of the affine functions through every J at the corners of a box of errors."""
+        width = high - low
+        at_low, at_high = self._terms(low), self._terms(high)
+        rises = [
+            np.divide(b - a, width, out=np.zeros_like(a), where=width > 0) for a, b in zip(at_low, at_high, strict=True)
+        ]
+        slopes = self._rows(*rises)
+        return self.values(low) - slopes @ low, slopes
