@@ -10,6 +10,7 @@ import numpy as np
 
 from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
+from fairpca.scale.ahead import read_ahead
 from fairpca.scale.frames import Columns, add_batch
 from fairpca.scale.parts import KeptParts
 from fairpca.scale.sources import FilePart, batches, file_digest, file_parts, is_csv, is_files
@@ -65,10 +66,7 @@ def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
         yield from _settled(batches(source, columns), columns)
         return
     parts = file_parts(source)
-    for part in parts:
-        for where, frame, settled in _settled(part.batches(columns), columns):
-            columns = settled
-            yield where, frame, settled
+    yield from _settled(read_ahead(batch for part in parts for batch in part.batches(columns)), columns)
     for part in parts:  # one that was replaced after its turn does not belong to the others
         part.check_unchanged()
 
@@ -113,7 +111,7 @@ def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, ke
         key = {"file": digests[part.path], "part": part.number, "columns": asked}
         moments = kept.get(key)
         if moments is None:
-            moments, settled = _moments_of(_settled(part.batches(columns), columns), progress)
+            moments, settled = _moments_of(_settled(read_ahead(part.batches(columns)), columns), progress)
             columns = settled or columns
             if moments is None:
                 continue
