@@ -228,6 +228,17 @@ def test_principal_angles_are_accurate_at_both_ends():
         subspace_distance(np.eye(3)[:, :1], np.eye(3)[:, :2])
 
 
+@pytest.mark.parametrize("wrong", [[1.0, 0.0], np.array(1.0), [["a"], ["b"]], None])
+def test_angles_are_between_matrices_of_numbers(wrong):
+    basis = np.eye(2)[:, :1]
+    assert principal_angles([[1.0], [0.0]], basis).tolist() == [0.0]
+    assert subspace_distance([[0.0], [1.0]], basis) == 1.0
+    for bases, name in (((wrong, basis), "first"), ((basis, wrong), "second")):
+        for function in (principal_angles, subspace_distance):
+            with pytest.raises(ValueError, match=f"the {name} basis has shape .* give a matrix of numbers"):
+                function(*bases)
+
+
 def test_geodesic_ends_and_stays_orthonormal():
     rng = np.random.default_rng(5)
     A, B = orthonormal(rng.standard_normal((6, 3))), orthonormal(rng.standard_normal((6, 3)))

@@ -14,7 +14,9 @@ from fairpca import RFPCA, GroupMoments
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.rfpca import (
     GroupObjective,
+    _relaxation,
     ambiguity_radii,
+    groups,
     reconstruction_errors,
     solve_rfpca,
     solve_rfpca_groups,
@@ -314,3 +316,64 @@ def test_a_time_limit_leaves_an_answer(solver):
         assert len(model.result_.history["objective"]) == 1
     with pytest.raises(ValueError, match="time_limit"):
         RFPCA(2, solver=solver, options={"time_limit": -1}).fit(X, sensitive_features=group)
+
+
+def test_every_part_of_a_search_looks_at_the_clock(monkeypatch):
+    """A clock that goes on at each look: after the limit nothing begins, and what was proven stands."""
+    rng = np.random.default_rng(0)
+    m = 12
+    moments = np.array([Y.T @ Y / 20 for Y in rng.standard_normal((m, 20, 6)) * rng.uniform(0.3, 2, (m, 1, 6))])
+    problem = (moments, np.full(m, 1 / m), 2, 0.5, np.full(m, 0.05))
+    looks = []
+
+    def clock():
+        looks.append(len(looks))
+        return float(len(looks))
+
+    for module in (groups, _relaxation):
+        monkeypatch.setattr(module, "perf_counter", clock)
+    results = {}
+    for limit in (None, 200.0, 20.0):
+        looks.clear()
+        results[limit] = solve_rfpca_groups(*problem, time_limit=limit)
+        assert limit is None or len(looks) < limit + 40
+    assert len(looks) < 60
+    for result in results.values():
+        assert result.bound <= results[None].objective * (1 + 1e-9)
+        assert result.objective >= results[None].objective * (1 - 1e-9)
+
+
+def test_values_of_all_pairs_are_those_of_the_formula():
+    """The J of Theorem B.2, their slopes and chords, by a double loop."""
+    rng = np.random.default_rng(1)
+    m, lam = 5, 0.25
+    shares, eps = rng.dirichlet(np.full(m, 3.0)), rng.uniform(0, 0.4, m)
+    shares[0] = lam  # the weight of a pair's second group vanishes
+    low = rng.uniform(0.1, 2.0, m)
+    high = low + rng.uniform(0.0, 1.0, m)
+    high[2] = low[2]
+    for variant in ("corrected", "printed"):
+        objective = GroupObjective(shares, lam, eps, variant)
+
+        def value(s, a, b, variant=variant):
+            r, e = np.sqrt(s), np.sqrt(eps)
+            total = sum(shares[g] * (r[g] + e[g]) ** 2 for g in range(m) if g not in (a, b))
+            total += (shares[a] + lam) * (r[a] + e[a]) ** 2
+            down = r[b] - e[b] if variant == "printed" else max(r[b] - e[b], 0.0)
+            return total + (shares[b] - lam) * ((r[b] + e[b]) if shares[b] >= lam else down) ** 2
+
+        values, slopes = objective.values(low), objective.slopes(low)
+        constants, rises = objective.chords(low, high)
+        for row, (a, b) in enumerate(objective.pairs):
+            assert values[row] == pytest.approx(value(low, a, b), rel=1e-13)
+            for g in range(m):
+                step = np.zeros(m)
+                step[g] = 1e-6
+                slope = (value(low + step, a, b) - value(low - step, a, b)) / 2e-6
+                assert slopes[row, g] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+                corner = low.copy()
+                corner[g] = high[g]
+                assert constants[row] + rises[row] @ corner == pytest.approx(value(corner, a, b), rel=1e-12)
+        np.testing.assert_array_equal(objective.slopes(low, 0.0, np.array([3, 7])), slopes[[3, 7]])
+        sizes = rng.uniform(size=m)
+        assert objective.largest_weight(sizes) == pytest.approx((np.abs(objective.weights) @ sizes).max())
