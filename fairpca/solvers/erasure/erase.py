@@ -61,7 +61,7 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     .. math:: P=I-C\,(C^\top\Sigma^+C)^+\,C^\top\Sigma^+,
 
     in words: regress z on x, and take off what the prediction says about x. The generalised inverse works on the
-    correlation matrix and drops eigenvalues below 1e-14 of the largest (more if the means are far from zero), so that
+    correlation matrix and drops what is below 1e-14 of the largest (more if the means are far from zero), so that
     the answer does not depend on units. What such directions hide of C is taken off by an orthogonal projection of the
     standardised rows, so that ``P C = 0`` holds to rounding whatever was dropped.
 
@@ -85,10 +85,8 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
         rank = p
         whitened = solve_triangular(factor, scaled, lower=True)
     else:
-        w, E = np.linalg.eigh(correlation)
-        kept = w > max(_RANK, moments.noise, 4.0 * p * np.finfo(np.float64).eps) * max(float(w[-1]), 0.0)
-        rank = int(kept.sum())
-        half = E[:, kept] / np.sqrt(w[kept])
+        half = _inverse_root(correlation, max(_RANK, moments.noise, 4.0 * p * np.finfo(np.float64).eps))
+        rank = half.shape[1]
         whitened = half.T @ scaled
     lengths = np.linalg.norm(whitened, axis=0)
     seen = lengths > _RANK * np.linalg.norm(scaled, axis=0)
@@ -106,6 +104,21 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
         predictor = np.hstack([predictor, across - predictor @ (removed.T @ across)])
         removed = np.hstack([removed, deviations[:, None] * hidden])
     return Erasure(predictor, removed, rank)
+
+
+def _inverse_root(correlation: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return H with HH' the generalised inverse on the range, by a rank-revealing QR and Cholesky's factor there."""
+    Q, R, _ = qr(correlation, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    rank = int(np.sum(sizes > tolerance * sizes[0]))
+    while rank:
+        range_ = Q[:, :rank]
+        try:
+            factor = cholesky(symmetrise(range_.T @ correlation @ range_), lower=True)
+            return solve_triangular(factor, range_.T, lower=True).T
+        except np.linalg.LinAlgError:
+            rank -= 1
+    return Q[:, :0]
 
 
 def _left_over(inverse: np.ndarray, C: np.ndarray, predictor: np.ndarray, removed: np.ndarray) -> np.ndarray:
