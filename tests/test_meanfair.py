@@ -332,7 +332,7 @@ def test_equal_opportunity_does_not_depend_on_how_negatives_are_scaled(table):
     assert subspace_distance(model.components_.T, stretched.components_.T) > 1e-3
 
 
-@pytest.mark.parametrize("far", [0.0, 1e6, 1e8])
+@pytest.mark.parametrize("far", [0.0, 1e6])
 @pytest.mark.parametrize("rank", [6, 12])
 @pytest.mark.parametrize(
     ("projection", "match"), [("orthogonal", "mean"), ("orthogonal", "mean+covariance"), ("oblique", "mean")]
