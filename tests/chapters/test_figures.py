@@ -119,9 +119,9 @@ def test_page_lets_the_browser_choose(tmp_path: Path) -> None:
 
 
 def test_labels_with_leader_lines_part_on_a_phone() -> None:
-    tips = np.array([[0.30, 0.20], [0.29, 0.21], [-0.1, 0.3], [-0.12, 0.3], [0.31, 0.18]])
+    tips = 0.3 * np.random.default_rng(0).normal(size=(10, 2))
     fig, ax = plt.subplots(figsize=(6.2, 6.2))
-    plot_biplot(tips, [f"a rather long name {j}" for j in range(len(tips))], ax)
+    plot_biplot(tips, [f"a rather long name {j}, and more" for j in range(len(tips))], ax)
     book_figures.pictures(fig)  # leaves the figure as a phone shows it
     boxes = [Text.get_window_extent(text) for text in ax.texts if text.get_text()]
     assert len(boxes) == len(tips)
