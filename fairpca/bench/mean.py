@@ -26,7 +26,10 @@ one known, less one, and `passes` how often the rows were read.
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import process_time
 from typing import Any
 
@@ -104,7 +107,8 @@ def _compare(X: np.ndarray, group: np.ndarray) -> Iterator[dict[str, Any]]:
     unit = np.nan
     for method, call in rivals.items():
         try:
-            seconds, (code, back) = _timed(call)
+            with _quiet():
+                seconds, (code, back) = _timed(call)
         except ImportError as missing:
             yield {"method": method, "note": f"not run: {_package(missing)}; pip install 'fairpca[bench]'"}
             continue
@@ -116,6 +120,18 @@ def _compare(X: np.ndarray, group: np.ndarray) -> Iterator[dict[str, Any]]:
         yield {"method": method, "cpu_seconds": seconds, "ratio": seconds / unit, "error": error} | {
             "leak": _leak(code, member)
         }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what other packages say of what they have not, and of their own arithmetic."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _package(missing: ImportError) -> str:
