@@ -51,6 +51,15 @@ def principal_angles(V: np.ndarray, W: np.ndarray) -> np.ndarray:
 
     Small angles come from the sine, large ones from the cosine, so all have full accuracy
     (Bjorck & Golub 1973).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import principal_angles
+    >>> V = np.eye(3)[:, :2]
+    >>> W = np.array([[1.0, 0.0], [0.0, 0.6], [0.0, 0.8]])
+    >>> np.degrees(principal_angles(V, W)).round(2).tolist()
+    [0.0, 53.13]
     """
     if V.shape[0] != W.shape[0]:
         raise ValueError(f"the bases live in different spaces: {V.shape[0]} and {W.shape[0]} rows.")
@@ -63,7 +72,17 @@ def principal_angles(V: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 
 def subspace_distance(V: np.ndarray, W: np.ndarray) -> float:
-    """Return the sine of the largest principal angle between two subspaces of equal dimension."""
+    """Return the sine of the largest principal angle between two subspaces of equal dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import subspace_distance
+    >>> V = np.eye(3)[:, :2]
+    >>> W = np.array([[1.0, 0.0], [0.0, 0.6], [0.0, 0.8]])
+    >>> round(subspace_distance(V, W), 12)
+    0.8
+    """
     if V.shape[1] != W.shape[1]:
         raise ValueError(f"the subspaces have different dimensions: {V.shape[1]} and {W.shape[1]}.")
     return float(np.sin(principal_angles(V, W)[-1])) if V.shape[1] else 0.0
