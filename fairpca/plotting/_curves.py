@@ -365,7 +365,8 @@ def plot_verdicts(
     --------
     >>> import pandas as pd
     >>> from fairpca.plotting import plot_verdicts
-    >>> table = pd.DataFrame({'label': ['a', 'b'], 'ours': [1.0, 2.2], 'printed': [1.0, 2.0], 'verdict': ['equal', 'differs']})
+    >>> table = pd.DataFrame({'label': ['a', 'b'], 'ours': [1.0, 2.2], 'printed': [1.0, 2.0]})
+    >>> table['verdict'] = ['equal', 'differs']
     >>> ax = plot_verdicts(table)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['a', 'b']

@@ -182,7 +182,7 @@ def plot_directions(
     >>> Z = X[:, :2]
     >>> ax = plot_projection(Z, data.sensitive_features)
     >>> ax = plot_directions({'PCA': PCA(1).fit(Z).components_[0]}, ax, length=3)
-    >>> [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else [text.get_text() for text in ax.texts]
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['red', 'white', 'PCA']
     """
     ax = new_axes(ax)
