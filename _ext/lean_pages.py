@@ -1,8 +1,9 @@
 """Make finished pages light and quiet: what a page does not use is taken out of it, and scripts keep to themselves.
 
 The theme loads every icon of Font Awesome as a script of 1.5 MB; the ten that are used become a style sheet of some
-kilobytes. Thebe, whose script would come from the network, is not offered by this book. The search index is loaded
-where one searches, MathJax where there is a formula. Headings of tables that say nothing are no headings.
+kilobytes, and the fonts keep the glyphs that style sheets name. Thebe, whose script would come from the network, is not
+offered by this book. The search index is loaded where one searches, MathJax where there is a formula. Headings of
+tables that say nothing are no headings.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ ICONS = "icons.css"
 SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.DOTALL)
 EMPTY_HEADING = re.compile(r"<th\b([^>]*)>((?:\s|&nbsp;)*)</th>")
 GLYPHS = re.compile(r'(?:\.fa-[\w-]+::?before,?)+\{content:"[^"]*"\}')
+NAMED_GLYPH = re.compile(r'content:\s*"\\(f[0-9a-f]{3})"')
+COMPRESSED_FONT = re.compile(r'url\([^)]*\.woff2\)\s*format\("woff2"\),\s*(?=url\([^)]*/webfonts/[^)]*\.ttf\))')
 CONSOLE = re.compile(r"\bconsole\.(?:log|warn|info)\(")
 # The search reads each page that it found for an excerpt, which browsers refuse to pages that are opened as files.
 EXCERPT = ("else if (showSearchSummary)", 'else if (showSearchSummary && location.protocol !== "file:")')
@@ -90,6 +93,20 @@ def without_unused_glyphs(sheet: str, names: set[str]) -> str:
     return GLYPHS.sub(kept, sheet)
 
 
+def subset_fonts(folder: Path, named: set[str]) -> None:
+    """Keep in each font only the glyphs with these hexadecimal numbers; so few need no compression."""
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+
+    for file in folder.glob("*.ttf"):
+        with TTFont(file) as font:
+            subsetter = Subsetter(Options(hinting=False, desubroutinize=True, notdef_outline=False))
+            subsetter.populate(unicodes={int(number, 16) for number in named})
+            subsetter.subset(font)
+            font.save(file)
+        file.with_suffix(".woff2").unlink()
+
+
 def _finish(app: Any, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
@@ -116,8 +133,12 @@ def _finish(app: Any, exception: Exception | None) -> None:
             # What the theme tells its developers is no news for readers.
             file.write_text(CONSOLE.sub("void(", text), encoding="utf8")
     (static / ICONS).write_text(icon_sheet(names, library.read_text(encoding="utf8")), encoding="utf8")
+    glyphs: set[str] = set()
     for file in (static / "styles").glob("*.css"):
-        file.write_text(without_unused_glyphs(file.read_text(encoding="utf8"), names), encoding="utf8")
+        sheet = without_unused_glyphs(COMPRESSED_FONT.sub("", file.read_text(encoding="utf8")), names)
+        glyphs |= set(NAMED_GLYPH.findall(sheet))
+        file.write_text(sheet, encoding="utf8")
+    subset_fonts(static / "vendor" / "fontawesome" / "webfonts", glyphs)
     search = static / "searchtools.js"
     text = search.read_text(encoding="utf8")
     if EXCERPT[0] not in text:

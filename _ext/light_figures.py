@@ -70,7 +70,9 @@ def _light_picture(element: Any, widest: int | None = None) -> None:
 
 def _shorten_names(root: Any) -> None:
     """Keep the names that something refers to, and make them short."""
-    used = {text for e in root.iter() for value in e.attrib.values() for text in re.findall(r"#([\w-]+)", value)}
+    sheets = [element for element in root.iter(f"{{{SVG}}}style") if element.text]
+    said = [value for e in root.iter() for value in e.attrib.values()] + [str(sheet.text) for sheet in sheets]
+    used = {text for value in said for text in re.findall(r"#([\w-]+)", value)}
     names: dict[str, str] = {}
     for element in root.iter():
         name = element.attrib.pop("id", None)
@@ -80,6 +82,8 @@ def _shorten_names(root: Any) -> None:
         for key, value in element.attrib.items():
             if "#" in value and not value.startswith("data:"):
                 element.set(key, re.sub(r"#([\w-]+)", lambda m: f"#{names.get(m[1], m[1])}", value))
+    for sheet in sheets:  # patterns of hatched areas
+        sheet.text = re.sub(r"url\(#([\w-]+)\)", lambda m: f"url(#{names.get(m[1], m[1])})", str(sheet.text))
 
 
 def _share_styles(root: Any) -> str:

@@ -61,6 +61,15 @@ def principal_angles(V: Any, W: Any) -> np.ndarray:
     Returns
     -------
     ndarray of shape (min(d, e),)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import principal_angles
+    >>> V = np.eye(3)[:, :2]
+    >>> W = np.array([[1.0, 0.0], [0.0, 0.6], [0.0, 0.8]])
+    >>> np.degrees(principal_angles(V, W)).round(2).tolist()
+    [0.0, 53.13]
     """
     V, W = _columns(V, "the first basis"), _columns(W, "the second basis")
     if V.shape[0] != W.shape[0]:
@@ -94,6 +103,7 @@ def subspace_distance(V: Any, W: Any) -> float:
     Returns
     -------
     float
+
     """
     V, W = _columns(V, "the first basis"), _columns(W, "the second basis")
     if V.shape[1] != W.shape[1]:

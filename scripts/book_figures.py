@@ -12,14 +12,15 @@ import io
 import textwrap
 import warnings
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FixedFormatter, MaxNLocator
 
 # What matplotlib asks a backend for.
@@ -112,6 +113,7 @@ def for_phone(figure: Any) -> None:
     for ax in panels:
         _thin_ticks(ax)
         _clear_texts(ax)
+        _part_labels(ax)
 
 
 def _rows(figure: Any, panels: list[Any]) -> list[list[list[Any]]]:
@@ -218,6 +220,32 @@ def _clear_texts(ax: Any) -> None:
         if any(a.overlaps(b) for a, b in pairwise(boxes)):
             for text in ax.texts:
                 text.set_visible(False)
+
+
+def _part_labels(ax: Any) -> None:
+    """Push labels with leader lines apart where the narrow figure made them meet; each moves as little as it must."""
+    labels = [text for text in ax.texts if isinstance(text, Annotation) and text.arrow_patch and text.get_text()]
+    boxes = [Text.get_window_extent(text) for text in labels]  # an annotation's own extent has the line in it
+    if not any(a.overlaps(b) for a, b in combinations(boxes, 2)):
+        return
+    frame = ax.get_window_extent()
+    half = np.array([(box.width + 3, box.height + 1) for box in boxes]) / 2
+    centres = np.array([((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in boxes])
+    for _ in range(300):
+        before = centres.copy()
+        for i, j in combinations(range(len(labels)), 2):
+            away = centres[j] - centres[i]
+            overlap = half[i] + half[j] - np.abs(away)
+            if np.all(overlap > 0):
+                axis = int(np.argmin(overlap))
+                move = 0.55 * overlap[axis] * (1.0 if away[axis] >= 0 else -1.0)
+                centres[i, axis] -= move
+                centres[j, axis] += move
+        centres = np.clip(centres, (frame.x0, frame.y0) + half, (frame.x1, frame.y1) - half)
+        if np.abs(centres - before).max() < 0.1:
+            break
+    for text, place in zip(labels, ax.transData.inverted().transform(centres), strict=True):
+        text.set_position(tuple(place))
 
 
 def _thin_ticks(ax: Any) -> None:

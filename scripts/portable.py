@@ -37,6 +37,7 @@ OF_NOTEBOOKS = {"IPython", "myst_nb"}
 GLUE = '''def glue(name, value, display=False):
     """In the book this puts a number into the running text."""
     print(f"{name}: {value}")'''
+PRINTED_CITATION = re.compile(r"\{\{cite:[pt]\}\}`(\{[^}`]+\})`")  # in a formatted string
 
 
 def plain_text(markup: str) -> str:
@@ -140,6 +141,7 @@ def code_cells(cell: Any, translator: Translator) -> list[Any]:
     for fence in ('":::{note}\\n', '":::{{note}}\\n'):
         source = source.replace(fence, '"**Note.** ')
     source = source.replace('\\n:::"', '"')
+    source = PRINTED_CITATION.sub(r"\1", source)  # what is computed again names a work by its key
     tags = [tag for tag in cell.metadata.get("tags", []) if tag in ("parameters", "injected-parameters")]
     made = nbformat.v4.new_code_cell(source, metadata={"tags": tags} if tags else {})
     made.execution_count = cell.get("execution_count")

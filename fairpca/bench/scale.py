@@ -1,8 +1,8 @@
 """Rows that do not fit in memory: reading, moments, other libraries, two processes; ratios in one run.
 
-Reading alone against reading and moments, from one Parquet file; group moments against scikit-learn's and Dask-ML's
-``IncrementalPCA`` (which know no groups and approximate) on the same batches; Dask with one process and with two;
-errors at large offsets; bits with one worker and two, and with permuted partitions.
+Reading alone against reading and moments, from a Parquet and a CSV file; group moments against scikit-learn's and
+Dask-ML's ``IncrementalPCA`` (which know no groups and approximate) on the same batches; Dask with one process and with
+two; errors at large offsets; bits with one worker and two, and with permuted partitions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,28 +35,66 @@ def _cpu_seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def _reading(folder: Path, n: int) -> dict[str, float]:
-    import pyarrow as pa
+def _both_clocks(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the seconds of the processors and of the clock on the wall, the least of three calls."""
+    spent = []
+    for _ in range(3):
+        wall = time.perf_counter()
+        processors = _cpu_seconds(work)
+        spent.append((processors, time.perf_counter() - wall))
+    return min(cpu for cpu, _ in spent), min(wall for _, wall in spent)
+
+
+def _reading(folder: Path, n: int) -> Iterator[tuple[str, float, float]]:
+    """Reading a file alone, and with moments; for Parquet the product X'X too, without which there are no moments."""
+    import pyarrow.csv as csv
     import pyarrow.parquet as pq
 
-    path = folder / "rows.parquet"
-    writer = None
-    for frame in Generated(n, _FEATURES):
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table)
-    assert writer is not None
-    writer.close()
+    parquet, text = folder / "rows.parquet", folder / "rows.csv"
+    X = _write(parquet, n, pq.ParquetWriter)
+    _write(text, max(n // 10, 1), csv.CSVWriter)
 
-    def read() -> None:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    def read_parquet() -> None:
+        with pq.ParquetFile(parquet, page_checksum_verification=True) as file:
             for _ in file.iter_batches(batch_size=65536):
                 pass
 
-    alone = min(_cpu_seconds(read) for _ in range(2))
-    both = min(_cpu_seconds(lambda: GroupMoments.from_batches(path, sensitive="group")) for _ in range(2))
-    path.unlink()
-    return {"reading": alone, "reading and moments": both}
+    def read_text() -> None:
+        options = csv.ReadOptions(block_size=2**22, use_threads=False)
+        for _ in csv.open_csv(text, read_options=options):
+            pass
+
+    def multiply() -> None:
+        for _ in range(n // len(X)):
+            X.T @ X
+
+    for kind, path, read in (("Parquet", parquet, read_parquet), ("CSV", text, read_text)):
+        moments = partial(GroupMoments.from_batches, path, sensitive="group")
+        works: dict[str, Callable[[], Any]] = {"reading": read, "reading and moments": moments}
+        if kind == "Parquet":
+            works["X'X alone"] = multiply
+        alone = None
+        for name, work in works.items():
+            spent = _both_clocks(work)
+            alone = alone or spent
+            for clock, value, unit in zip(("CPU seconds", "seconds on the clock"), spent, alone, strict=True):
+                yield f"{kind}: {name}, {clock}", value, value / unit
+        path.unlink()
+
+
+def _write(path: Path, n: int, writer: Callable[..., Any]) -> np.ndarray:
+    """Write generated rows; returns the features of the first batch."""
+    import pyarrow as pa
+
+    first, out = None, None
+    for frame in Generated(n, _FEATURES):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        out = out or writer(path, table.schema)
+        out.write_table(table)
+        first = frame.drop(columns="group").to_numpy() if first is None else first
+    assert out is not None and first is not None
+    out.close()
+    return np.ascontiguousarray(first)
 
 
 def _incremental(n: int) -> Iterator[tuple[str, float]]:
@@ -113,8 +152,7 @@ def run(quick: bool = False) -> pd.DataFrame:
     n = _ROWS[quick]
     found: list[tuple[str, float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        times = _reading(Path(folder), n)
-    found += [(f"{name}, seconds", value, value / times["reading"]) for name, value in times.items()]
+        found += _reading(Path(folder), n)
     first = None
     for name, seconds in _incremental(n):
         first = first or seconds

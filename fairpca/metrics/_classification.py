@@ -50,6 +50,16 @@ def delta_dp(y_pred: Any, sensitive_features: Any) -> float:
     -------
     float
         Largest difference between two groups' shares of positive predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sex = np.array(['f', 'f', 'f', 'm', 'm', 'm'])
+    >>> y = np.array([1, 1, 0, 1, 0, 0])
+    >>> decided = np.array([1, 0, 0, 1, 1, 0])
+    >>> from fairpca.metrics import delta_dp
+    >>> round(delta_dp(decided, sex), 3)
+    0.333
     """
     y_pred = _binary(y_pred, "y_pred")
     return float(
@@ -69,6 +79,16 @@ def delta_eop(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
     protocol : {"stated", "printed"}, default="stated"
         "stated": difference of true positive rates, by fairlearn. "printed": as the authors' program does,
         which divides the true positives by the size of the whole group instead of its positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sex = np.array(['f', 'f', 'f', 'm', 'm', 'm'])
+    >>> y = np.array([1, 1, 0, 1, 0, 0])
+    >>> decided = np.array([1, 0, 0, 1, 1, 0])
+    >>> from fairpca.metrics import delta_eop
+    >>> delta_eop(y, decided, sex)
+    0.5
     """
     check_choice("protocol", protocol, ("printed", "stated"))
     y_pred = _binary(y_pred, "y_pred")
@@ -94,6 +114,16 @@ def delta_eod(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
         "stated": the larger of the differences of true and of false positive rates, by fairlearn. "printed":
         as the authors' program does, the larger of its own equal opportunity value and the demographic parity
         difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sex = np.array(['f', 'f', 'f', 'm', 'm', 'm'])
+    >>> y = np.array([1, 1, 0, 1, 0, 0])
+    >>> decided = np.array([1, 0, 0, 1, 1, 0])
+    >>> from fairpca.metrics import delta_eod
+    >>> delta_eod(y, decided, sex)
+    0.5
     """
     check_choice("protocol", protocol, ("printed", "stated"))
     if protocol == "printed":
@@ -148,6 +178,20 @@ def rbf_svm_predictions(
     protocol : {"stated", "printed"}, default="stated"
         "stated": fitted on the training part. "printed": fitted on the very test part that it is scored on,
         as the authors' program does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import rbf_svm_predictions
+    >>> y = (Z[:, 1] > 0).astype(int)
+    >>> test = np.arange(200) % 2 == 0
+    >>> predicted = rbf_svm_predictions(Z[test], y[test], Z[~test], y[~test])
+    >>> float((predicted == y[test]).mean())
+    0.97
     """
     check_choice("protocol", protocol, ("printed", "stated"))
     from sklearn.svm import SVC
@@ -177,6 +221,20 @@ def rbf_svm_report(
     """Return accuracy (%) and the three fairness differences of the RBF machine on the projected test part.
 
     Parameters are those of :func:`rbf_svm_predictions`, with the groups of the test part; labels are 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import rbf_svm_report
+    >>> y = (Z[:, 1] > 0).astype(int)
+    >>> test = np.arange(200) % 2 == 0
+    >>> found = rbf_svm_report(Z[test], y[test], groups[test], Z[~test], y[~test])
+    >>> found.accuracy, round(found.dp, 3)
+    (97.0, 0.1)
     """
     y_test = _binary(y_test, "y_test")
     predictions = rbf_svm_predictions(Z_test, y_test, Z_train, y_train, protocol=protocol)

@@ -68,6 +68,20 @@ def linear_svm(
     Returns
     -------
     LinearSVM
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import linear_svm
+    >>> machine = linear_svm(Z, groups == 'b')
+    >>> machine.weights.round(3).tolist()
+    [0.952, -0.224]
+    >>> machine.gap < 1e-8
+    True
     """
     rows = check_rows(Z, "Z")
     check_number("cost", cost, low=0, low_open=True)

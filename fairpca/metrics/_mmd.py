@@ -45,6 +45,17 @@ def median_bandwidth(Z: Any, rule: Literal["median", "code"] = "median") -> floa
     -------
     float
         Exact for any number of rows, without holding all distances when there are many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import median_bandwidth
+    >>> round(median_bandwidth(Z), 3)
+    1.744
     """
     check_choice("rule", rule, ("median", "code"))
     rows = check_rows(Z, "Z")
@@ -164,6 +175,18 @@ def pairwise_mmd_squared(
     -------
     DataFrame
         Symmetric with zero diagonal, labelled by group. Time grows with n², memory with n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import pairwise_mmd_squared
+    >>> Z = np.array([[0.0], [0.1], [2.0], [2.1], [0.0], [0.2]])
+    >>> pairwise_mmd_squared(Z, ['a', 'a', 'b', 'b', 'c', 'c'], 1.0).round(3)
+    group      a      b      c
+    group
+    a      0.000  1.722  0.002
+    b      1.722  0.000  1.684
+    c      0.002  1.684  0.000
     """
     rows = _check(Z, sigma, estimator)
     groups = encode_groups(sensitive_features, len(rows))
@@ -190,6 +213,17 @@ def mmd_squared(Z: Any, sensitive_features: Any, sigma: float, *, estimator: Est
 
     For more than two groups it is the largest value over all pairs; see :func:`pairwise_mmd_squared`, whose
     parameters these are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import median_bandwidth, mmd_squared
+    >>> round(mmd_squared(Z, groups, median_bandwidth(Z)), 4)
+    0.1146
     """
     table = pairwise_mmd_squared(Z, sensitive_features, sigma, estimator=estimator).to_numpy()
     return float(table[np.triu_indices(len(table), 1)].max())
@@ -244,6 +278,18 @@ def mmd_permutation_test(
     Returns
     -------
     MMDTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import mmd_permutation_test
+    >>> found = mmd_permutation_test(Z, groups, 1.0, n_permutations=199, random_state=0)
+    >>> round(found.value, 4), found.p_value
+    (0.1146, 0.005)
     """
     rows = _check(Z, sigma, estimator)
     groups = two_groups(sensitive_features, len(rows), "the permutation test")

@@ -99,6 +99,17 @@ def reconstruction_errors(
     -------
     Series
         Indexed by group label.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.metrics import reconstruction_errors
+    >>> reconstruction_errors(X, V, data.sensitive_features).round(3).to_dict()
+    {'red': 4.813, 'white': 3.597}
     """
     labels, moments = _moments_about(X, sensitive_features, centering, centers)
     errors = _lost(moments, V, projection)
@@ -130,6 +141,17 @@ def reconstruction_losses(
     -------
     Series
         Indexed by group label. Not negative when P is a projector of rank `n_components`.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.metrics import reconstruction_losses
+    >>> reconstruction_losses(X, V, data.sensitive_features).round(3).to_dict()
+    {'red': 1.762, 'white': 0.53}
     """
     labels, moments = _moments_about(X, sensitive_features, centering, centers)
     errors = _lost(moments, V, projection)
@@ -145,6 +167,21 @@ def max_reconstruction_loss(X: Any, V: Any = None, sensitive_features: Any = Non
     """Return the largest group loss: the objective (1) of Samadi et al. (2018), Definition 4.4.
 
     Parameters are those of :func:`reconstruction_losses`.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca import MinMaxFairPCA
+    >>> from fairpca.metrics import max_reconstruction_loss
+    >>> round(max_reconstruction_loss(X, V, data.sensitive_features), 3)
+    1.762
+    >>> fair = MinMaxFairPCA(3).fit(X, sensitive_features=data.sensitive_features)
+    >>> round(max_reconstruction_loss(X, fair.components_.T, data.sensitive_features), 3)
+    0.698
     """
     return float(reconstruction_losses(X, V, sensitive_features, **options).max())
 
@@ -157,6 +194,12 @@ def ab_difference(errors: Any) -> float:
     errors : array-like of shape (n_groups,)
         What :func:`reconstruction_errors` returns. Vu et al. centre the rows of a group, in training and in
         test, by that group's mean over the training part.
+
+    Examples
+    --------
+    >>> from fairpca.metrics import ab_difference
+    >>> ab_difference([11.5, 10.25])
+    1.25
     """
     values = np.asarray(errors, dtype=np.float64)
     if values.ndim != 1 or values.size < 2:
@@ -177,6 +220,17 @@ def average_reconstruction_error(X: Any, V: Any = None, *, center: Any = None, p
         Point to subtract; default none.
     projection : array-like of shape (n_features, n_features), optional
         Scoring matrix to use instead of VV'.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.metrics import average_reconstruction_error
+    >>> round(average_reconstruction_error(X, V), 3)
+    3.92
     """
     point = np.zeros(X.n_features if isinstance(X, GroupMoments) else np.shape(X)[-1])
     if center is not None:

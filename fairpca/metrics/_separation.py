@@ -29,6 +29,17 @@ def ks_separation(scores: Any, sensitive_features: Any) -> float:
         One real number a row; equal scores share a threshold.
     sensitive_features : array-like of shape (n_samples,)
         Group of each row; with more than two groups the largest distance over pairs is returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import ks_separation
+    >>> ks_separation(Z[:, 0], groups)
+    0.37
     """
     values = np.asarray(scores, dtype=np.float64).ravel()
     if not np.all(np.isfinite(values)):
@@ -109,6 +120,19 @@ def delta_f_lin(
     Returns
     -------
     LinearSeparation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((200, 2))
+    >>> groups = np.repeat(['a', 'b'], 100)
+    >>> Z[groups == 'b', 0] += 1
+    >>> from fairpca.metrics import delta_f_lin
+    >>> test = np.arange(200) % 2 == 0
+    >>> found = delta_f_lin(Z[test], groups[test], Z[~test], groups[~test])
+    >>> round(found.value, 3)
+    0.4
     """
     check_choice("protocol", protocol, ("printed", "stated"))
     test = check_rows(Z_test, "Z_test")

@@ -27,6 +27,17 @@ def explained_variance_percent(X: Any, V: Any) -> float:
     -------
     float
         A percentage between 0 and 100.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.metrics import explained_variance_percent
+    >>> round(explained_variance_percent(X, V), 2)
+    64.36
     """
     if isinstance(X, GroupMoments):
         V = check_basis(V, X.n_features)
@@ -59,6 +70,19 @@ def communality(V: Any, feature: int | None = None) -> np.ndarray | float:
     -------
     ndarray of shape (n_features,) or float
         Values between 0 (orthogonal to the subspace) and 1 (contained in it).
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.metrics import communality
+    >>> round(float(communality(V, 0)), 3)
+    0.359
+    >>> float(communality(V).sum().round(12))
+    3.0
     """
     V = check_basis(V, len(np.asarray(V)))
     values = np.sum(V * V, axis=1)

@@ -64,6 +64,15 @@ def plot_group_curves(
         Column with a standard deviation, drawn as a band.
     xlabel, ylabel : str
         Labels of the axes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairpca.plotting import plot_group_curves
+    >>> table = pd.DataFrame({'d': [1, 2, 1, 2], 'group': ['f', 'f', 'm', 'm'], 'value': [4.0, 2.5, 3.0, 2.0]})
+    >>> ax = plot_group_curves(table)
+    >>> ax.get_xlabel()
+    'target dimension'
     """
     wanted = [x, y, group] + [c for c in (method, spread) if c is not None]
     _columns(table, wanted)
@@ -125,6 +134,15 @@ def plot_boxes(
         Whether to draw the values themselves.
     xlabel, ylabel : str, optional
         Labels; default the column names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairpca.plotting import plot_boxes
+    >>> table = pd.DataFrame({'setting': ['a', 'a', 'a', 'b', 'b', 'b'], 'value': [1, 2, 4, 2, 3, 3]})
+    >>> ax = plot_boxes(table, ylabel='error')
+    >>> ax.get_ylabel()
+    'error'
     """
     _columns(table, [x, y] + ([hue] if hue is not None else []))
     ax = new_axes(ax)
@@ -184,6 +202,19 @@ def plot_spectrum(
         Logarithmic values.
     ylabel : str
         Label of the values.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> import numpy as np
+    >>> from fairpca.plotting import plot_spectrum
+    >>> ax = plot_spectrum({'all rows': np.linalg.eigvalsh(X.T @ X / len(X))}, cut=3)
+    >>> ax.get_ylabel()
+    'eigenvalue'
     """
     ax = new_axes(ax)
     for i, (name, values) in enumerate(spectra.items()):
@@ -219,6 +250,13 @@ def plot_convergence(
         Optimal value: what is drawn is the relative excess over it. Excesses below rounding are drawn at 1e-16.
     xlabel, ylabel : str
         Labels of the axes.
+
+    Examples
+    --------
+    >>> from fairpca.plotting import plot_convergence
+    >>> ax = plot_convergence({'halving': [1.5, 1.25, 1.125], 'at once': [3.0, 1.0]}, reference=1.0)
+    >>> ax.get_yscale()
+    'log'
     """
     ax = new_axes(ax)
     for i, (name, history) in enumerate(histories.items()):
@@ -268,6 +306,15 @@ def plot_tradeoff(
         Join each method's points that no other point of it dominates (its Pareto front) by a line.
     log_x : bool, default=False
         Logarithmic horizontal axis, as in Figures 2, 5 and 6 of Vu et al. (2022).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairpca.plotting import plot_tradeoff
+    >>> table = pd.DataFrame({'method': ['PCA', 'fair', 'fair'], 'ARE': [3.0, 3.1, 3.4], 'ABDiff': [1.2, 0.6, 0.1]})
+    >>> ax = plot_tradeoff(table, connect=True)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('ARE', 'ABDiff')
     """
     _columns(table, [x, y, method])
     ax = new_axes(ax)
@@ -313,6 +360,16 @@ def plot_verdicts(
         `differs`; anything else, such as "not yet", is grey).
     spread : str, optional
         Column with the half-width of a bar around our number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairpca.plotting import plot_verdicts
+    >>> table = pd.DataFrame({'label': ['a', 'b'], 'ours': [1.0, 2.2], 'printed': [1.0, 2.0]})
+    >>> table['verdict'] = ['equal', 'differs']
+    >>> ax = plot_verdicts(table)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['a', 'b']
     """
     _columns(table, [label, ours, printed, verdict] + ([spread] if spread is not None else []))
     ax = new_axes(ax)

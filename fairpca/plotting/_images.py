@@ -41,6 +41,15 @@ def plot_faces(
         A title left of each row.
     limits : "each" or pair of float, default="each"
         Values drawn black and white: each image its own, or the same for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.plotting import plot_faces
+    >>> images = np.random.default_rng(0).uniform(size=(4, 6 * 5))
+    >>> ax = plot_faces(images, (6, 5), n_columns=2)
+    >>> ax.axison
+    False
     """
     rows = check_rows(images, "images")
     height, width = shape
@@ -103,6 +112,13 @@ def plot_plane_map(
         Normal that is drawn in the middle.
     contours : sequence of float
         Values whose level lines are drawn in black.
+
+    Examples
+    --------
+    >>> from fairpca.plotting import plot_plane_map
+    >>> ax = plot_plane_map(lambda normals: normals[:, 0] ** 2, marks={'best': [1, 0, 0]}, resolution=20)
+    >>> len(ax.figure.axes)
+    2
     """
     check_number("resolution", resolution, low=4, integer=True)
     frame = _frame(np.asarray(pole, dtype=np.float64))

@@ -25,6 +25,12 @@ def live_data(name: str, data: Any) -> HTML:
     -------
     IPython.display.HTML
         To be displayed by the last line of a cell.
+
+    Examples
+    --------
+    >>> from fairpca.plotting import live_data
+    >>> type(live_data('errors', {'d': [1, 2], 'error': [4.0, float('nan')]})).__name__
+    'HTML'
     """
     from IPython.display import HTML
 

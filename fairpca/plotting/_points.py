@@ -44,6 +44,18 @@ def plot_projection(
         Seed of the thinning.
     size : float, default=14
         Area of a marker in square points.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.plotting import plot_projection
+    >>> ax = plot_projection(X @ V[:, :2], data.sensitive_features)
+    >>> ax.get_xlabel()
+    'component 1'
     """
     points = check_rows(Z, "Z")
     if points.shape[1] not in (2, 3):
@@ -101,6 +113,18 @@ def plot_densities(
         Names of groups for the legend.
     bandwidth : float, optional
         Width of the kernel; default Scott's rule for the largest spread, the same for all groups.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.plotting import plot_densities
+    >>> ax = plot_densities(X @ V[:, 0], data.sensitive_features)
+    >>> len(ax.lines)
+    2
     """
     values = np.asarray(z, dtype=np.float64)
     if (values.ndim == 2 and values.shape[1] != 1) or values.ndim > 2:
@@ -146,6 +170,20 @@ def plot_directions(
         Position in the palette of the first arrow; the default leaves two colours to the groups.
     both_ways : bool, default=False
         Draw lines through the origin instead of arrows.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.plotting import plot_directions, plot_projection
+    >>> Z = X[:, :2]
+    >>> ax = plot_projection(Z, data.sensitive_features)
+    >>> ax = plot_directions({'PCA': PCA(1).fit(Z).components_[0]}, ax, length=3)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['red', 'white', 'PCA']
     """
     ax = new_axes(ax)
     for i, (name, direction) in enumerate(directions.items()):
@@ -195,6 +233,18 @@ def plot_biplot(
         How many features to draw, those of largest communality; None draws all.
     limit : float, optional
         Half-width of the axes; default what the arrows and labels need.
+
+    Examples
+    --------
+    >>> from fairpca import PCA
+    >>> from fairpca.datasets import load, standardise
+    >>> data = load("wine_quality")
+    >>> (X,) = standardise(data.X, ddof=0)
+    >>> V = PCA(3).fit(X).components_.T
+    >>> from fairpca.plotting import plot_biplot
+    >>> ax = plot_biplot(V[:, :2], data.feature_names, n_features=5)
+    >>> ax.get_ylabel()
+    'component 2'
     """
     V = check_rows(loadings, "loadings")
     if V.shape[1] != 2:

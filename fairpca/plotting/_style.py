@@ -51,7 +51,14 @@ class GroupStyle:
 
 
 def group_style(index: int) -> GroupStyle:
-    """Return the look of the group at a position in the sorted labels; after eight the looks recombine."""
+    """Return the look of the group at a position in the sorted labels; after eight the looks recombine.
+
+    Examples
+    --------
+    >>> from fairpca.plotting import group_style
+    >>> group_style(0).marker, group_style(1).marker
+    ('o', '^')
+    """
     turn = index // len(PALETTE)
     return GroupStyle(
         PALETTE[index % len(PALETTE)],
@@ -89,6 +96,13 @@ def new_axes(ax: Any = None, **subplot: Any) -> Any:
         Returned as it is if given.
     **subplot
         Keywords for ``figure.add_subplot``, for instance ``projection="3d"``.
+
+    Examples
+    --------
+    >>> from fairpca.plotting import new_axes
+    >>> ax = new_axes()
+    >>> new_axes(ax) is ax
+    True
     """
     if ax is not None:
         return ax

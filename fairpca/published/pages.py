@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import escape
 
 import pandas as pd
 
+from fairpca import datasets
 from fairpca._resources import paper_path
 from fairpca._tables import read_table
 from fairpca.published.board import VERDICTS, unanswered
@@ -25,6 +27,7 @@ __all__ = [
     "gaps",
     "papers_table",
     "places",
+    "words",
 ]
 
 # A sign and a word each: colour alone tells nothing to some readers.
@@ -97,6 +100,22 @@ def answers(board: pd.DataFrame, kind: str) -> pd.DataFrame:
     return table
 
 
+_STATISTICS = {
+    "sd": "standard deviation",
+    "q1": "first quartile",
+    "q3": "third quartile",
+    "min": "least",
+    "max": "largest",
+}
+
+
+def words(paper: Paper) -> dict[str, str]:
+    """What readers read for the keys of data sets and statistics, and for those in a paper's ``words.json``."""
+    own = paper.folder / "words.json"
+    declared: dict[str, str] = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
+    return {name: datasets.facts(name).title for name in datasets.names()} | _STATISTICS | declared
+
+
 _ITEM = re.compile(
     r"(?P<word>Figure|Table|Theorem|Lemma|Proposition|Corollary|Definition|Remark|Algorithm|Fact|Assumption)s?\s+"
     r"(?P<number>(?:[A-Z]\.)?\d+(?:\.\d+)?)"
@@ -149,6 +168,7 @@ def details(board: pd.DataFrame) -> str:
     parts = []
     known = {paper.name: paper for paper in papers()}
     addresses = {name: places(paper) for name, paper in known.items()}
+    read = {name: words(paper) for name, paper in known.items()}
     for (name, exhibit, kind), rows in board.groupby(["paper", "exhibit", "kind"], sort=False):
         paper = known.get(str(name))
         declared = paper.exhibits.get(str(exhibit)) if paper else None
@@ -158,39 +178,44 @@ def details(board: pd.DataFrame) -> str:
             _address(addresses.get(str(name), {}), declared, str(where) if pd.notna(where) else "")
             for where in rows.get("where", pd.Series("", index=rows.index))
         ]
+        table = _table(rows, to, in_words=kind in ("claim", "setting"), read=read.get(str(name), {}))
         parts.append(
             f'<details style="margin: 0.5rem 0;"><summary><strong>{escape(title)}</strong>: {len(rows)} '
             f"({escape(counts_line(rows))})</summary>\n"
-            f'<div style="{_BOX}">\n{_table(rows, to, words=kind in ("claim", "setting"))}\n</div>\n</details>'
+            f'<div style="{_BOX}">\n{table}\n</div>\n</details>'
         )
     return "\n".join(parts)
 
 
-def _table(rows: pd.DataFrame, addresses: list[str], *, words: bool) -> str:
+def _table(rows: pd.DataFrame, addresses: list[str], *, in_words: bool, read: dict[str, str]) -> str:
     """Rows as HTML; the first cell of each leads to the page that shows it (of words: the place in the paper)."""
-    columns = ["statement", "where"] if words else [*KEYS, "statistic"]
+    columns = ["statement", "where"] if in_words else [*KEYS, "statistic"]
     # Keys that are the same everywhere, such as the protocol, say nothing in a table.
     shown = [name for name in columns if name in rows and rows[name].notna().any() and (rows[name] != "").any()]
-    shown = [name for name in shown if words or name == "metric" or len(rows[name].drop_duplicates()) > 1]
-    link = "where" if words else shown[0] if shown else ""
+    shown = [name for name in shown if in_words or name == "metric" or len(rows[name].drop_duplicates()) > 1]
+    link = "where" if in_words else shown[0] if shown else ""
     shown += [name for name in ("printed_text", "ours_text") if (rows[name] != "").any()]
     shown += ["verdict"] + (["reason"] if (rows["reason"] != "").any() else [])
+    keys = () if in_words else (*KEYS, "statistic")
     head = "".join(f'<th style="text-align: left;">{escape(_TITLES.get(name, name))}</th>' for name in shown)
     body = [
         "<tr>"
-        + "".join(f"<td>{_linked(_cell(name, row[name]), to if name == link else '')}</td>" for name in shown)
+        + "".join(
+            f"<td>{_linked(_cell(name, row[name], read if name in keys else {}), to if name == link else '')}</td>"
+            for name in shown
+        )
         + "</tr>"
         for (_, row), to in zip(rows.iterrows(), addresses, strict=True)
     ]
     return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>\n' + "\n".join(body) + "\n</tbody></table>"
 
 
-def _cell(name: str, value: object) -> str:
+def _cell(name: str, value: object, read: dict[str, str]) -> str:
     if name == "verdict":
         return f"{SIGNS[str(value)]}&nbsp;{escape(str(value))}"
     if isinstance(value, float):
         return "" if pd.isna(value) else f"{value:g}"
-    return escape(str(value))
+    return escape(read.get(str(value), str(value)))
 
 
 def gaps(board: pd.DataFrame) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import book_figures
@@ -15,6 +15,8 @@ import numpy as np
 import phone_figures
 import pytest
 from matplotlib.text import Text
+
+from fairpca.plotting import plot_biplot
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +116,14 @@ def test_page_lets_the_browser_choose(tmp_path: Path) -> None:
     source = f'<source media="(max-width: 600px)" srcset="../../_images/{name}-phone.svg">'
     assert text == f"<picture>{source}{image}</picture>" + other + thumbnail
     assert phone_figures.PHONE == book_figures.PHONE
+
+
+def test_labels_with_leader_lines_part_on_a_phone() -> None:
+    tips = 0.3 * np.random.default_rng(0).normal(size=(10, 2))
+    fig, ax = plt.subplots(figsize=(6.2, 6.2))
+    plot_biplot(tips, [f"a rather long name {j}, and more" for j in range(len(tips))], ax)
+    book_figures.pictures(fig)  # leaves the figure as a phone shows it
+    boxes = [Text.get_window_extent(text) for text in ax.texts if text.get_text()]
+    assert len(boxes) == len(tips)
+    for a, b in combinations(boxes, 2):
+        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1

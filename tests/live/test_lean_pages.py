@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import lean_pages
 
 PAGE = """<html><head>
@@ -46,3 +49,24 @@ def test_rules_of_icons_that_nobody_shows_are_left_out() -> None:
     sheet = '.a{b:c}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-0:before{content:"\\30 "}.fa-lg{d:e}'
     lean = lean_pages.without_unused_glyphs(sheet, {"navicon", "lg"})
     assert lean == '.a{b:c}.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-lg{d:e}'
+
+
+def test_fonts_keep_the_glyphs_that_are_named(tmp_path) -> None:
+    import matplotlib
+    from fontTools.ttLib import TTFont
+
+    original = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    font = tmp_path / "fa-solid-900.ttf"
+    shutil.copy(original, font)
+    font.with_suffix(".woff2").write_bytes(b"the same, compressed")
+    lean_pages.subset_fonts(tmp_path, {"41", "2192"})
+    assert [file.name for file in tmp_path.iterdir()] == [font.name]
+    assert set(TTFont(font).getBestCmap()) == {0x41, 0x2192}
+    assert font.stat().st_size < original.stat().st_size / 50
+    folder = "../vendor/fontawesome/webfonts"
+    face = f'src:url({folder}/a.woff2) format("woff2"),url({folder}/a.ttf) format("truetype")'
+    assert lean_pages.COMPRESSED_FONT.sub("", face) == f'src:url({folder}/a.ttf) format("truetype")'
+    assert lean_pages.NAMED_GLYPH.findall('.a:before{content:"\\f0c9"}.b{content: "\\f00d"}.c{content:"x"}') == [
+        "f0c9",
+        "f00d",
+    ]

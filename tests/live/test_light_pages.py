@@ -21,6 +21,7 @@ def picture() -> Iterator[str]:
     rng = np.random.default_rng(0)
     fig, axes = plt.subplots(1, 2, figsize=(7, 3))
     axes[0].plot(rng.normal(size=(40, 8)), "o-", label="a name")
+    axes[0].bar([5, 10], [1, 2], hatch="//")
     axes[0].legend()
     axes[1].scatter(*rng.normal(size=(2, 2000)), alpha=0.4)
     axes[1].set_title("a title")

@@ -45,6 +45,9 @@ def test_nothing_of_the_book_is_left(source: Path) -> None:
             assert not LEFT_OVER.search(text), text
             for name in translator.macros:
                 assert f"\\{name}{{" not in text and f"\\{name} " not in text
+        else:
+            (code, *_) = portable.code_cells(cell, translator)
+            assert "{cite:" not in code.source
     for need in portable.needs(jupytext.read(source)):
         assert re.fullmatch(r"[\w-]+(?:\[[a-z,]+\])?", need)
 

@@ -61,7 +61,7 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     .. math:: P=I-C\,(C^\top\Sigma^+C)^+\,C^\top\Sigma^+,
 
     in words: regress z on x, and take off what the prediction says about x. The generalised inverse works on the
-    correlation matrix and drops eigenvalues below 1e-14 of the largest (more if the means are far from zero), so that
+    correlation matrix and drops what is below 1e-14 of the largest (more if the means are far from zero), so that
     the answer does not depend on units. What such directions hide of C is taken off by an orthogonal projection of the
     standardised rows, so that ``P C = 0`` holds to rounding whatever was dropped.
 

@@ -1,0 +1,35 @@
+"""What decides a verdict: tables on both sides of a threshold are judged differently."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.samadi2018 import claims
+
+
+def verdict(judged, id):
+    return next(entry.verdict for entry in judged if entry.id == id)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.95, "holds"), (0.85, "holds in part"), (-0.1, "fails")])
+def test_the_gap_of_the_whole_set_is_still_there(monkeypatch, share, expected):
+    table = load_results("samadi2018/fig1").table.copy()
+    rows = table[(table["metric"] == "gap_percent") & (table["d"] == 20)].set_index("setting")["mean"]
+    balanced = (table["metric"] == "gap_percent") & (table["setting"] == "balanced") & (table["d"] == 20)
+    table.loc[balanced, "mean"] = share * rows["whole"]
+    monkeypatch.setattr(claims, "load_results", lambda name: SimpleNamespace(table=table))
+    assert verdict(claims._figure_1(), "fig1-gap-balanced") == expected
+
+
+@pytest.mark.parametrize(("times", "expected"), [(2.1, "holds"), (1.9, "fails")])
+def test_much_higher_is_twice_as_high_everywhere(monkeypatch, times, expected):
+    table = load_results("samadi2018/fig3_fig4").table.copy()
+    of_pca = (table["dataset"] == "lfw") & (table["method"] == "pca") & (table["protocol"] == "stated")
+    of_pca &= table["setting"] != "22 columns"
+    women, men = (of_pca & (table["metric"] == f"loss_{group}") for group in ("female", "male"))
+    dimension = table.loc[men, "d"].iloc[3]
+    loss = float(table.loc[men & (table["d"] == dimension), "value"].iloc[0])
+    table.loc[women & (table["d"] == dimension), "value"] = times * loss
+    monkeypatch.setattr(claims, "load_results", lambda name: SimpleNamespace(table=table))
+    assert verdict(claims._figures_3_and_4(), "fig4-pca-female") == expected
