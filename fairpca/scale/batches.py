@@ -10,6 +10,7 @@ import numpy as np
 
 from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
+from fairpca.scale.ahead import read_ahead
 from fairpca.scale.frames import Columns, add_batch
 from fairpca.scale.parts import KeptParts
 from fairpca.scale.sources import FilePart, batches, file_digest, file_parts, is_csv, is_files
@@ -31,7 +32,10 @@ def moments_of_batches(
     """See :meth:`fairpca.GroupMoments.from_batches`."""
     columns = Columns.of(sensitive, features, weight)
     if store is None:
-        return with_typed_labels(_some(_moments_of(stream(source, columns), progress)[0]), source)
+        frames = stream(source, columns)
+        if is_files(source):
+            frames = read_ahead(frames)
+        return with_typed_labels(_some(_moments_of(frames, progress)[0]), source)
     if not is_files(source):
         raise ValueError("store keeps the parts of files; for this source it must be None.")
     return with_typed_labels(_kept(file_parts(source), columns, progress, KeptParts(store)), source)
@@ -113,7 +117,7 @@ def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, ke
         key = {"file": digests[part.path], "part": part.number, "columns": asked}
         moments = kept.get(key)
         if moments is None:
-            moments, settled = _moments_of(_settled(part.batches(columns), columns), progress)
+            moments, settled = _moments_of(read_ahead(_settled(part.batches(columns), columns)), progress)
             columns = settled or columns
             if moments is None:
                 continue
