@@ -21,6 +21,8 @@ import pandas as pd
 from fairpca import GroupMoments
 from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
 from fairpca.experiments.scale.rows import Generated, in_own_process
+from fairpca.scale.frames import Columns
+from fairpca.scale.sources import file_parts
 
 __all__ = ["run"]
 
@@ -54,23 +56,18 @@ def _reading(folder: Path, n: int) -> Iterator[tuple[str, float, float]]:
     X = _write(parquet, n, pq.ParquetWriter)
     _write(text, max(n // 10, 1), csv.CSVWriter)
 
-    def read_parquet() -> None:
-        with pq.ParquetFile(parquet, page_checksum_verification=True) as file:
-            for _ in file.iter_batches(batch_size=65536):
+    def read(path: Path) -> None:
+        for part in file_parts(path):
+            for _ in part.batches(Columns.of("group", None, None)):
                 pass
-
-    def read_text() -> None:
-        options = csv.ReadOptions(block_size=2**22, use_threads=False)
-        for _ in csv.open_csv(text, read_options=options):
-            pass
 
     def multiply() -> None:
         for _ in range(n // len(X)):
             X.T @ X
 
-    for kind, path, read in (("Parquet", parquet, read_parquet), ("CSV", text, read_text)):
+    for kind, path in (("Parquet", parquet), ("CSV", text)):
         moments = partial(GroupMoments.from_batches, path, sensitive="group")
-        works: dict[str, Callable[[], Any]] = {"reading": read, "reading and moments": moments}
+        works: dict[str, Callable[[], Any]] = {"reading": partial(read, path), "reading and moments": moments}
         if kind == "Parquet":
             works["X'X alone"] = multiply
         alone = None

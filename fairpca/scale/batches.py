@@ -32,7 +32,10 @@ def moments_of_batches(
     """See :meth:`fairpca.GroupMoments.from_batches`."""
     columns = Columns.of(sensitive, features, weight)
     if store is None:
-        return with_typed_labels(_some(_moments_of(stream(source, columns), progress)[0]), source)
+        frames = stream(source, columns)
+        if is_files(source):
+            frames = read_ahead(frames)
+        return with_typed_labels(_some(_moments_of(frames, progress)[0]), source)
     if not is_files(source):
         raise ValueError("store keeps the parts of files; for this source it must be None.")
     return with_typed_labels(_kept(file_parts(source), columns, progress, KeptParts(store)), source)
@@ -66,7 +69,10 @@ def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
         yield from _settled(batches(source, columns), columns)
         return
     parts = file_parts(source)
-    yield from _settled(read_ahead(batch for part in parts for batch in part.batches(columns)), columns)
+    for part in parts:
+        for where, frame, settled in _settled(part.batches(columns), columns):
+            columns = settled
+            yield where, frame, settled
     for part in parts:  # one that was replaced after its turn does not belong to the others
         part.check_unchanged()
 
@@ -111,7 +117,7 @@ def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, ke
         key = {"file": digests[part.path], "part": part.number, "columns": asked}
         moments = kept.get(key)
         if moments is None:
-            moments, settled = _moments_of(_settled(read_ahead(part.batches(columns)), columns), progress)
+            moments, settled = _moments_of(read_ahead(_settled(part.batches(columns), columns)), progress)
             columns = settled or columns
             if moments is None:
                 continue
