@@ -75,8 +75,9 @@ neurolibre: setup
 check-site: setup
 	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)
 
+# Many tests wait for processes of their own, so there is one more of them than processors.
 test: setup
-	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal
+	$(PYTHON) -m pytest --numprocesses $$(($(JOBS) + 1)) --dist worksteal
 
 # An environment of its own; tests of chapters, site and stored results belong to the locked versions.
 test-lowest:
