@@ -15,6 +15,7 @@ import argparse
 import csv
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -40,6 +41,8 @@ LEFT_OUT = ("tests/chapters", "tests/published/test_toy_paper.py", "tests/test_e
 # Loaded once, before the processes of the mutants part; nothing of fairpca may be.
 HEAVY = ("scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "sklearn.utils")
 HEAVY += ("sklearn.utils.estimator_checks", "cvxpy", "joblib", "matplotlib.pyplot")
+# A limit on CPU time does not depend on what else the machine does; what only waits is given up after so many times it.
+WAITING = 5
 COLUMNS = ["path", "line", "function", "change", "verdict", "by"]
 OPTIONS = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--no-header"]
 
@@ -77,13 +80,17 @@ def copy_tree(target: Path) -> None:
     shutil.copytree(ROOT, target, ignore=leave)
 
 
-def in_child(arguments: list[str], tree: Path, log: Path, compiled: Path, out: Path | None = None) -> int:
-    """Start pytest in a process of its own, in a copy of the tree; return its number."""
+def in_child(
+    arguments: list[str], tree: Path, log: Path, compiled: Path, out: Path | None = None, seconds: int = 0
+) -> int:
+    """Start pytest in a process of its own, in a copy of the tree, with a limit on its CPU time; return its number."""
     if process := os.fork():
         return process
     code = 70
     try:
         os.setsid()
+        if seconds:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         with log.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -121,8 +128,10 @@ def judge(code: int, log: str) -> tuple[str, str]:
     """Return the verdict on a mutant and the test that gave it."""
     if code == 0:
         return "survived", ""
+    if code in (-1, -signal.SIGXCPU, -signal.SIGKILL):
+        return "caught", "time limit"
     failed = [line for line in log.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "caught", ("time limit" if code == -1 else (failed or log.split("\n")[-2:] or ["no output"])[0][:160])
+    return "caught", (failed or log.split("\n")[-2:] or ["no output"])[0][:160]
 
 
 class Slot:
@@ -140,8 +149,8 @@ class Slot:
         self.file.write_text(mutant.source(self.original), encoding="utf8")
         # A caller elsewhere has a changed function compiled in, so such a mutant shares nothing with the others.
         self.compiled = self.tree.parent / f"compiled_{self.tree.name}{'_once' * ('njit' in self.original)}"
-        self.process = in_child([*OPTIONS, *tests], self.tree, self.log, self.compiled)
-        self.deadline = time.monotonic() + seconds
+        self.process = in_child([*OPTIONS, *tests], self.tree, self.log, self.compiled, seconds=round(seconds))
+        self.deadline = time.monotonic() + WAITING * seconds
 
     def verdict(self) -> tuple[str, str] | None:
         """Return the verdict once the tests have ended, and put the file back."""
@@ -211,7 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=120.0, help="time that the tests of one mutant may take")
+    parser.add_argument("--seconds", type=float, default=120.0, help="CPU time that the tests of one mutant may take")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no mutant after so many")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="tests that are asked")
     parser.add_argument("--called", type=Path, help="file that keeps what tests call, from run to run")

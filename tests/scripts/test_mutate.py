@@ -1,11 +1,16 @@
 """Mutants change one thing, padding changes nothing, and a mutant meets the tests that call its function."""
 
 import ast
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import mutate
 import pytest
 from mutations import mutants, padded
 
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 SOURCE = '''
 """A module."""
 LIMIT = 0.25
@@ -89,9 +94,28 @@ def test_tests_that_call_the_function_come_first_and_the_short_ones_before(modul
     [
         (0, "3 passed", ("survived", "")),
         (-1, "", ("caught", "time limit")),
+        (-signal.SIGKILL, "", ("caught", "time limit")),
         (1, "x\nFAILED tests/a.py::b - AssertionError\n1 failed", ("caught", "FAILED tests/a.py::b - AssertionError")),
         (2, "boom\n", ("caught", "boom")),
     ],
 )
 def test_verdicts(code, log, expected):
     assert mutate.judge(code, log) == expected
+
+
+def test_the_time_limit_is_one_of_the_processor(tmp_path):
+    """A test that loops for ever ends, however busy the machine is; one that is within the limit does not."""
+    (tmp_path / "test_loop.py").write_text("def test_loop():\n    while True:\n        pass\n")
+    (tmp_path / "test_fine.py").write_text("def test_fine():\n    pass\n")
+    code = (
+        "import os, sys, mutate\nfrom pathlib import Path\n"
+        "here, name, seconds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])\n"
+        "arguments = [*mutate.OPTIONS, f'test_{name}.py']\n"
+        "process = mutate.in_child(arguments, here, here / name, here / 'compiled', seconds=seconds)\n"
+        "code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])\n"
+        "print(*mutate.judge(code, (here / name).read_text()))\n"
+    )
+    for name, seconds, expected in (("loop", 1, "caught time limit"), ("fine", 60, "survived")):
+        command = [sys.executable, "-c", code, str(tmp_path), name, str(seconds)]
+        done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=300)
+        assert done.stdout.strip() == expected, done.stderr
