@@ -14,7 +14,8 @@ from docutils import nodes
 from sphinx import addnodes
 
 # Text that is a link, a name, a formula or a heading already, or part of something that opens and closes.
-_NOT_IN = (nodes.reference, nodes.literal, nodes.title, nodes.caption, nodes.table, nodes.math, addnodes.glossary)
+_NOT_IN = (nodes.reference, nodes.literal, nodes.raw, nodes.title, nodes.caption, nodes.table, nodes.math)
+_NOT_IN += (addnodes.glossary,)
 Words = dict[str, tuple[str, str]]  # by the word in small letters: the id of its entry, and what it means
 
 

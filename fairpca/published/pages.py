@@ -266,11 +266,16 @@ def errata_list(paper: Paper, kind: str) -> str:
     """One kind of a paper's errata in Markdown: where, what is printed, what we find, how it can be checked."""
     errata, known = load_errata(paper.name), places(paper)
     items = [
-        f"**{_linked(row['where'], _address(known, None, row['where']))}.** *Printed:* {row['printed']}\n\n"
-        f"* *Found:* {filled(row['found'])}\n* *Evidence:* {row['evidence']}\n"
+        f"**{_linked(row['where'], _address(known, None, row['where']))}.** *Printed:* {_starred(row['printed'])}\n\n"
+        f"* *Found:* {_starred(filled(row['found']))}\n* *Evidence:* {row['evidence']}\n"
         for row in errata[errata["kind"] == kind].to_dict("records")
     ]
     return "\n".join([f"### {paper.short}, {paper.venue}\n", *items]) if items else ""
+
+
+def _starred(text: str) -> str:
+    """Text whose asterisks stay what they are, as in V*."""
+    return text.replace("*", "\\*")
 
 
 def exhibit_titles(exhibits: list[Exhibit]) -> str:

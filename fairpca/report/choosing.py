@@ -140,7 +140,7 @@ def advise(answers: Mapping[str, str]) -> Advice:
             "As much variance as possible while the groups' whole distributions are alike (MMD² at most τ).",
             _BY_RECOVERY,
             "Lower τ until the held-out MMD² is below its value by chance; a smaller τ "
-            "only costs variance, and one below two over the rows of the smaller group is out of reach.",
+            "only costs variance: one far below what chance gives between groups of these sizes says nothing about new rows.",
             "mbfpca_1e2,mbfpca_1e3,mean_orthogonal",
         )
     projection = "orthogonal" if answers["axes"] == "yes" else "oblique"
