@@ -1,8 +1,9 @@
 """Figures 1, 3 and 4 of Samadi et al. (2018): errors and losses of both groups under PCA and fair PCA.
 
 "As printed" is what the authors' scripts do: multiplicative weights with their step and number of rounds, and on the
-credit data a loop that centres only the first rows of each group. "As stated" is the text: every group centred by its
-own mean, and the exact optimum of Definition 4.4.
+credit data a loop that centres only the first rows of each group. "As stated" is what they attempt: every group centred
+by its own mean, and the exact optimum of Definition 4.4. (The text centres all rows together; the chapter `credit`
+shows how far that goes.)
 """
 
 from __future__ import annotations

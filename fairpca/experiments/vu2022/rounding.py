@@ -28,7 +28,7 @@ __all__ = ["ACCURACY", "run_both", "run_fairpca", "run_mean", "run_noise", "run_
 ACCURACY = 1e-5
 # Half of the ten splits are repeated: `noise` draws from them what repeating all would do, at half the time of Table 1.
 _SPLITS, _DRAWS = 5, 1
-# Algorithm 1 is slow, and reacts on the first set alone; the second stands for the others.
+# Algorithm 1 is slow: two sets stand for the others.
 _RFPCA_DATASETS = ("image", "energy")
 _CRITERIA = ("abdiff", "are")
 

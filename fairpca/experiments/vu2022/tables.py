@@ -69,7 +69,7 @@ _SPLITS, _FACE_SAMPLES = 10, 20
 # Relative size of the perturbations that stand for rounding, and the splits on which Delta F_Lin is computed again.
 PERTURBATION, _AGAIN = 1e-15, 3
 _ERRORS = ("abdiff", "are", "error_0", "error_1")
-# On the faces a large mu costs the splitting minutes, and cross-validation never took one on the tables.
+# On the faces a large mu costs the splitting minutes; on the tables cross-validation seldom takes one.
 _FACE_GRID = 2
 
 
