@@ -139,8 +139,8 @@ def advise(answers: Mapping[str, str]) -> Advice:
             {"tau": "0.01"},
             "As much variance as possible while the groups' whole distributions are alike (MMD² at most τ).",
             _BY_RECOVERY,
-            "Lower τ until the held-out MMD² is below its value by chance; a smaller τ only "
-            "costs variance: one far below what chance gives between groups of these sizes says nothing about new rows.",
+            "Lower τ until the held-out MMD² is below its value by chance; a smaller τ only costs "
+            "variance: one far below what chance gives between groups of these sizes says nothing about new rows.",
             "mbfpca_1e2,mbfpca_1e3,mean_orthogonal",
         )
     projection = "orthogonal" if answers["axes"] == "yes" else "oblique"
