@@ -104,6 +104,14 @@ def subspace_distance(V: Any, W: Any) -> float:
     -------
     float
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import subspace_distance
+    >>> V = np.eye(3)[:, :2]
+    >>> W = np.array([[1.0, 0.0], [0.0, 0.6], [0.0, 0.8]])
+    >>> round(subspace_distance(V, W), 12)
+    0.8
     """
     V, W = _columns(V, "the first basis"), _columns(W, "the second basis")
     if V.shape[1] != W.shape[1]:
