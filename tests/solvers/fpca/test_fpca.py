@@ -623,7 +623,7 @@ def test_bound_covers_what_elimination_leaves_out():
     for sign in (1, -1):
         tilted = np.cos(r) * lean + sign * np.sin(r) * fh
         best = max(best, problem.objective(np.outer(tilted, tilted) + np.outer(other, other)))
-    # f'Pf of either is |f|^2 sin(r)^2: feasible. As a product of matrices it would be 1e-10 of rounding, above the level.
+    # f'Pf of either is |f|^2 sin(r)^2: feasible. A product of matrices would give 1e-10 of rounding instead.
     assert f @ f * np.sin(r) ** 2 <= (1 + 1e-12) * problem.mean_level
     assert best > result.objective
     assert result.bound >= best
