@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from fairpca._validation import Groups
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
@@ -16,13 +17,15 @@ from fairpca.report.intervals import Interval, auc_interval, difference_interval
 from fairpca.report.method import Method, Rows, fit_method
 from fairpca.report.methods import get_method
 
-__all__ = ["BLOCK", "RATIO", "run_block"]
+__all__ = ["BLOCK", "RATIO", "RIVALS", "run_block"]
 
 RATIO = 4  # rows of the larger group for each of the smaller one
 BLOCK = 50  # samples a cell
 _POPULATION = 1000
 _PARTS, _COMPONENTS = 5, 2
 _QUANTITIES = ("small", "large", "difference", "gap", "recovery")
+RIVALS = ("student", "percentile", "bca", "bootstrap-t")  # what one would otherwise take for a group's error
+_RESAMPLES = 999
 _SETTINGS = {  # with their number of blocks; columns are standardised where nothing is said
     ("pca", "n=20"): 20,
     ("pca", "n=50"): 20,
@@ -40,23 +43,43 @@ def run_block(*, dataset: str, method: str, setting: str, split: int) -> dict[st
     -------
     dict
         For each quantity the share of samples, in %, whose interval held the truth, the share whose interval was
-        wholly below it, and the median width.
+        wholly below it, and the median width; for the groups' errors also the shares that `RIVALS` held.
     """
     X, groups = population(dataset, _POPULATION)
     size, scale = _read(setting)
     rng, chosen = np.random.default_rng([split, size, len(X)]), get_method(method)
+    resampling = np.random.default_rng([split, size, len(X), 1])
     found: dict[str, list[tuple[bool, bool, float]]] = {name: [] for name in _QUANTITIES}
+    usual: dict[str, list[bool]] = {f"{name}:{rival}": [] for name in ("small", "large") for rival in RIVALS}
     for _ in range(BLOCK):
         rows = sample(groups, (size, RATIO * size), rng)
-        for name, (interval, truth) in _intervals(X, groups, rows, chosen, scale, rng).items():
+        intervals, values = _intervals(X, groups, rows, chosen, scale, rng)
+        for name, (interval, truth) in intervals.items():
             held = interval.low <= truth <= interval.high
             found[name].append((held, interval.high < truth, interval.high - interval.low))
-    kinds: dict[str, Any] = {}
+        for name, measured in values.items():
+            for rival, (low, high) in _usual_intervals(measured, resampling).items():
+                usual[f"{name}:{rival}"].append(bool(low <= intervals[name][1] <= high))
+    kinds: dict[str, Any] = {f"coverage_{name}": float(100.0 * np.mean(held)) for name, held in usual.items()}
     for name, samples in found.items():
         held, below, _ = np.mean(samples, axis=0)
         kinds |= {f"coverage_{name}": float(100.0 * held), f"below_{name}": float(100.0 * below)}
         kinds[f"width_{name}"] = float(f"{np.median([width for *_, width in samples]):.5g}")
     return kinds
+
+
+def _usual_intervals(values: np.ndarray, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
+    """Return 95 % intervals for a mean as they are usually made, from one group's values alone."""
+    n, mean, error = len(values), float(values.mean()), float(stats.sem(values))
+    reach = error * float(stats.t.ppf(0.975, n - 1))
+    found = {"student": (mean - reach, mean + reach)}
+    for method in ("percentile", "bca"):
+        result = stats.bootstrap((values,), np.mean, n_resamples=_RESAMPLES, method=method, rng=rng)
+        found[method] = result.confidence_interval
+    drawn = values[rng.integers(n, size=(_RESAMPLES, n))]
+    studentised = (drawn.mean(axis=1) - mean) / np.maximum(stats.sem(drawn, axis=1), 1e-9 * error)
+    low, high = np.quantile(studentised, (0.025, 0.975))
+    return found | {"bootstrap-t": (mean - high * error, mean - low * error)}
 
 
 def _read(setting: str) -> tuple[int, Scale]:
@@ -68,8 +91,8 @@ def _read(setting: str) -> tuple[int, Scale]:
 
 def _intervals(
     X: np.ndarray, groups: Groups, rows: np.ndarray, method: Method, scale: Scale, rng: np.random.Generator
-) -> dict[str, tuple[Interval, float]]:
-    """Return each interval from a sample, with what is true of the models of the cross-fitting."""
+) -> tuple[dict[str, tuple[Interval, float]], dict[str, np.ndarray]]:
+    """Return each interval from a sample, with what is true of the cross-fitted models, and what was measured."""
     codes = groups.codes[rows]
     parts = np.empty(len(rows), dtype=int)
     for g in (0, 1):
@@ -96,13 +119,14 @@ def _intervals(
     large = 1 - small
     means = [mean_interval(values[g], where[g], others=[values[1 - g]]) for g in (0, 1)]
     difference = difference_interval(values[small], where[small], values[large], where[large])
-    return {
+    intervals = {
         "small": (means[small], truth[small]),
         "large": (means[large], truth[large]),
         "difference": (difference, truth[small] - truth[large]),
         "gap": (gap_interval(values, where), abs(truth[0] - truth[1])),
         "recovery": (auc_interval(scores, codes == 1, parts, dimensions=_COMPONENTS), area),
     }
+    return intervals, {"small": values[small], "large": values[large]}
 
 
 def _area(a: np.ndarray, b: np.ndarray) -> float:
@@ -124,6 +148,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
 
 def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
     metrics = [f"{kind}_{name}" for kind in ("coverage", "below", "width") for name in _QUANTITIES]
+    metrics += [f"coverage_{name}:{rival}" for name in ("small", "large") for rival in RIVALS]
     return tidy(cells, metrics, by=("dataset", "method", "setting"), protocol="stated")
 
 
