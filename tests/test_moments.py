@@ -1,4 +1,6 @@
-"""Weights, files and batches of moments, against repetition, against numpy, against all rows at once."""
+"""Moments against loops; weights, files and batches, against repetition, against numpy, against all rows at once."""
+
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,104 @@ from fairpca import FPCA, MBFPCA, PCA, RFPCA, GroupMoments, MinMaxFairPCA
 from fairpca.linalg import orthonormal, subspace_distance
 
 MOMENTS_ONLY = [estimator for estimator in CONFIGURED if not estimator._needs_rows]
+
+
+def slow_moments(X, labels):
+    out = {}
+    for label in sorted(set(labels)):
+        rows = [x for x, s in zip(X, labels, strict=True) if s == label]
+        mean = sum(rows) / len(rows)
+        scatter = sum(np.outer(x - mean, x - mean) for x in rows)
+        out[label] = (len(rows), mean, scatter)
+    return out
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e8])
+def test_moments_match_a_loop_even_with_large_means(shift):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4)) * [1, 2, 3, 0.1]
+    labels = rng.integers(0, 3, 300)
+    # The shift must be exact in floating point, so that only our arithmetic is tested.
+    X = np.round(X * 2**20) / 2**20 if shift else X
+    moments = GroupMoments.from_data(X + shift, labels)
+    for g, (n, mean, scatter) in slow_moments(X, labels).items():
+        assert moments.counts[g] == n
+        np.testing.assert_allclose(moments.means[g] - shift, mean, atol=1e-7 if shift else 1e-12)
+        np.testing.assert_allclose(moments.scatters[g], scatter, rtol=1e-7 if shift else 1e-11, atol=1e-6)
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=3, max_size=40),
+    st.lists(st.integers(1, 39), max_size=4),
+    st.integers(0, 100),
+)
+def test_chunks_in_any_split_give_the_same_moments(labels, cuts, seed):
+    X = np.random.default_rng(seed).standard_normal((len(labels), 3)) + 5
+    labels = np.array(labels)
+    edges = sorted({0, len(labels), *[c for c in cuts if c < len(labels)]})
+    pairs = [(X[a:b], labels[a:b]) for a, b in itertools.pairwise(edges)]
+    whole, parts = GroupMoments.from_data(X, labels), GroupMoments.from_chunks(pairs)
+    backwards = GroupMoments.from_chunks(pairs[::-1])
+    for other in (parts, backwards):
+        assert other.labels == whole.labels
+        np.testing.assert_array_equal(other.counts, whole.counts)
+        np.testing.assert_allclose(other.means, whole.means, atol=1e-12)
+        np.testing.assert_allclose(other.scatters, whole.scatters, atol=1e-10)
+
+
+def test_moments_derived_quantities():
+    rng = np.random.default_rng(1)
+    X, s = rng.standard_normal((50, 3)) + [1, 2, 3], rng.integers(0, 2, 50)
+    m = GroupMoments.from_data(pd.DataFrame(X, columns=list("abc")), s)
+    np.testing.assert_allclose(m.covariance(ddof=1), np.cov(X.T))
+    np.testing.assert_allclose(m.mean, X.mean(0))
+    for g in (0, 1):
+        A = X[s == g]
+        np.testing.assert_allclose(m.covariances(ddof=1)[g], np.cov(A.T))
+        np.testing.assert_allclose(m.second_moments("none")[g], A.T @ A / len(A))
+        B = A - X.mean(0)
+        np.testing.assert_allclose(m.second_moments("overall")[g], B.T @ B / len(A))
+    scale, basis = np.array([1.0, 2.0, 4.0]), orthonormal(rng.standard_normal((3, 2)))
+    moved = GroupMoments.from_data(X / scale @ basis, s)
+    np.testing.assert_allclose(m.transformed(scale, basis).scatters, moved.scatters)
+    assert m.feature_names == ("a", "b", "c")
+    float32 = GroupMoments.from_data(X.astype(np.float32), s)
+    assert float32.scatters.dtype == np.float64
+    np.testing.assert_allclose(float32.scatters, m.scatters, rtol=1e-5)
+
+
+def test_moments_refuse_bad_data():
+    with pytest.raises(ValueError, match=r"NaN or infinite values in feature\(s\) \[1\]"):
+        GroupMoments.from_data([[1.0, np.nan], [2.0, 1.0]], [0, 1])
+    with pytest.raises(ValueError, match="two dimensions"):
+        GroupMoments.from_data([1.0, 2.0], [0, 1])
+    with pytest.raises(TypeError, match="convert it to numbers"):
+        GroupMoments.from_data([["a"], ["b"]], [0, 1])
+    one = GroupMoments.from_data(pd.DataFrame({"a": [1.0, 2.0]}), [0, 1])
+    with pytest.raises(ValueError, match="different columns"):
+        one.merge(GroupMoments.from_data(pd.DataFrame({"b": [1.0, 2.0]}), [0, 1]))
+    with pytest.raises(ValueError, match="1 and 2 features"):
+        one.merge(GroupMoments.from_data([[1.0, 2.0]], [0]))
+    with pytest.raises(ValueError, match="no chunk"):
+        GroupMoments.from_chunks([])
+
+
+@pytest.mark.parametrize("size", [1e155, 1e200, 1e300])
+def test_values_whose_squares_overflow_are_refused_without_noise(size):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    X[:, 1] *= size
+    with pytest.raises(ValueError, match=r"feature\(s\) \[1\] of X vary so much .*their squares overflow; divide X"):
+        GroupMoments.from_data(X, np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("size", [1e-141, 1e-200, 1e-300])
+def test_values_whose_squares_underflow_are_refused(size):
+    X = np.random.default_rng(0).uniform(-0.4, 0.4, (20, 3)) * size
+    with pytest.raises(
+        ValueError, match=r"varies by .* at most, and the squares of such numbers underflow; multiply X"
+    ):
+        GroupMoments.from_data(X, np.arange(20) % 2)
+    assert GroupMoments.from_data(X * 0.0, np.arange(20) % 2).n_samples == 20  # constant is not small
 
 
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=30), st.integers(0, 100), st.sampled_from([0.0, 1e6]))

@@ -1,0 +1,63 @@
+"""Groups of any type, and what is said of bad ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairpca._validation import check_choice, check_number, encode_groups
+
+
+@pytest.mark.parametrize(
+    "given, labels",
+    [
+        ([2, 0, 2], (0, 2)),
+        ([True, False, True], (False, True)),
+        (np.array(["b", "a", "b"]), ("a", "b")),
+        (pd.Series(["b", "a", "b"], dtype="string"), ("a", "b")),
+        (pd.Categorical(["lo", "hi", "lo"], categories=["lo", "mid", "hi"]), ("lo", "hi")),
+        ([1.5, -1.0, 1.5], (-1.0, 1.5)),
+        ([1, "a", 1], (1, "a")),
+        ([[0, "x"], [1, "y"], [0, "y"]], ((0, "x"), (0, "y"), (1, "y"))),
+        (pd.DataFrame({"s": ["m", "f", "m"], "o": [1, 1, 0]}), (("f", 1), ("m", 0), ("m", 1))),
+    ],
+)
+def test_groups_of_any_type(given, labels):
+    groups = encode_groups(given, 3)
+    assert groups.labels == labels
+    frame = pd.DataFrame(given)
+    for i in range(3):
+        row = tuple(frame.iloc[i])
+        assert groups.labels[groups.codes[i]] == (row if len(row) > 1 else row[0])
+    assert groups.counts.sum() == 3
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["a", None, "b"], r"missing values in 1 row\(s\): 1"),
+        ([1.0, float("nan"), 2.0], r"row\(s\): 1"),
+        (pd.DataFrame({"s": ["a", "b", "c"], "t": [1, None, None]}), r"column 't' has missing values in 2 row"),
+        ([1, 2], "2 rows but X has 3"),
+        (np.zeros((3, 1, 1)), "one row for each row"),
+        ("sex", "Pass the column itself"),
+        (None, "Pass the column itself"),
+        (np.zeros((3, 0)), "no columns"),
+    ],
+)
+def test_bad_groups(given, message):
+    with pytest.raises(ValueError, match=message):
+        encode_groups(given, 3)
+
+
+def test_choice_and_number_messages():
+    with pytest.raises(ValueError, match="solver='x' is not known; choose one of 'a', 'b'"):
+        check_choice("solver", "x", ("a", "b"))
+    with pytest.raises(TypeError, match="mu must be a number; got '1'"):
+        check_number("mu", "1")
+    with pytest.raises(TypeError, match="must be an integer"):
+        check_number("n", 1.5, integer=True)
+    with pytest.raises(ValueError, match=r"mu=-1 is out of range; it must lie in \[0, inf\)"):
+        check_number("mu", -1, low=0)
+    with pytest.raises(ValueError, match="not a number"):
+        check_number("tau", float("nan"))
+    check_number("tau", np.float32(0.5), low=0, low_open=True)
