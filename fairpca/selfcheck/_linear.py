@@ -65,7 +65,8 @@ def mean_matching(rng: np.random.Generator) -> Iterator[Finding]:
 def _fpca_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int, float]:
     X, groups = hostile_rows(rng, p=int(rng.integers(3, 7)))
     X = X - X.mean(axis=0)
-    X = X / np.where(X.std(axis=0) > 1e-9, X.std(axis=0), 1.0)  # FPCA is about standardised columns
+    spread = X.std(axis=0)
+    X = np.where(spread > 1e-9, X / np.maximum(spread, 1e-9), 0.0)  # standardised; of constant columns no rounding
     return X, groups, int(rng.integers(1, X.shape[1] - 1)), float(rng.choice([0.0, 0.1, 0.5]))
 
 
@@ -89,7 +90,12 @@ def fpca_against_cvxpy(rng: np.random.Generator) -> Iterator[Finding]:
     """The whole programme, by Clarabel."""
     X, groups, d, delta = _fpca_problem(rng)
     ours = FPCA(d, delta=delta, options={"standardise": False}).fit(X, sensitive_features=groups).result_
-    theirs = FPCA(d, delta=delta, solver="cvxpy", options={"standardise": False}).fit(X, sensitive_features=groups)
+    try:
+        theirs = FPCA(d, delta=delta, solver="cvxpy", options={"standardise": False}).fit(X, sensitive_features=groups)
+    except RuntimeError as error:
+        if "clarabel" not in str(error):
+            raise
+        return  # the referee has no answer
     size = float(np.trace(X.T @ X / len(X))) or 1.0
     if ours.status == "optimal":
         yield Finding("optimal value", abs(ours.objective - theirs.result_.objective) / size, 1e-4)

@@ -113,10 +113,13 @@ def against_cvxpy(rng: np.random.Generator) -> Iterator[Finding]:
     M, d = _drawn(rng, ("two", "many")[int(rng.integers(2))])
     M = M / np.maximum(np.trace(M, axis1=1, axis2=2), 1e-300)[:, None, None]  # interior points need one unit
     objective = ("loss", "error", "variance")[int(rng.integers(3))]
-    if objective == "variance" and not np.trace(M, axis1=1, axis2=2).all():
-        objective = "error"  # the criterion leaves out groups without variance, the programme does not
     ours = solve_minmax(M, d, objective=objective)  # type: ignore[arg-type]
-    theirs = solve_minmax_sdp(M, d, objective=objective, rounding="none")  # type: ignore[arg-type]
+    try:
+        theirs = solve_minmax_sdp(M, d, objective=objective, rounding="none")  # type: ignore[arg-type]
+    except RuntimeError as error:
+        if "Clarabel" not in str(error):
+            raise
+        return  # the referee has no answer
     yield Finding("optimal value", abs(ours.objective - theirs.objective), 1e-5)
     sign = -1.0 if ours.sense == "max" else 1.0
     yield Finding("bound beyond their point", max(sign * (ours.bound - theirs.objective), 0.0), 1e-9)

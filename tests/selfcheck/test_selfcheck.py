@@ -25,7 +25,16 @@ def test_a_few_seconds_find_nothing(capsys):
 
 @pytest.mark.parametrize(
     ("family", "seed", "number"),
-    [("MBFPCA, in the plane", 101, 17), ("MeanFairPCA", 101, 78), ("LinearEraser", 101, 88)],
+    [
+        ("MBFPCA, in the plane", 101, 17),
+        ("MeanFairPCA", 101, 78),
+        ("LinearEraser", 101, 88),
+        ("min-max, multiplicative weights", 22001, 57),  # a group without variance
+        ("min-max, multiplicative weights", 22001, 1787),  # a trace above d by the tolerance of a linear programme
+        ("degenerate data", 22001, 376),  # nested, Nash welfare, nothing varies
+        ("degenerate data", 22002, 2),  # distances of 1e11 bandwidths
+        ("degenerate data", 22001, 1743),
+    ],
 )
 def test_what_was_wrong_once_is_right(family, seed, number):
     assert not [found for found in check_case(family, families()[family], seed, number) if found.wrong]

@@ -70,4 +70,7 @@ def round_by_lp(sums: np.ndarray, references: np.ndarray, n_components: int) -> 
     if answer.status != 0:
         raise RuntimeError(f"the linear programme (5)-(9) was not solved: {answer.message}")
     lam = np.clip(answer.x[:n], 0.0, 1.0)
-    return np.where(lam > 1.0 - 1e-9, 1.0, np.where(lam < 1e-9, 0.0, lam))
+    lam = np.where(lam > 1.0 - 1e-9, 1.0, np.where(lam < 1e-9, 0.0, lam))
+    inner = (lam > 0.0) & (lam < 1.0)
+    lam[inner] -= max(lam.sum() - n_components, 0.0) / max(int(inner.sum()), 1)  # what the programme's tolerance allows
+    return lam

@@ -71,7 +71,9 @@ def solve_minmax_nested(
     counted = has_variance(traces) if objective in ("variance", "nash") else np.ones(m, dtype=bool)
     if not counted.any():
         counted[:] = True
-    mean = objective == "nash" and bool(has_variance(traces).any())
+    if objective == "nash" and not has_variance(traces).any():
+        objective = "variance"  # zero too, whatever is kept
+    mean = objective == "nash"
     V, rest = np.empty((p, 0)), np.eye(p)
     kept, n_iter, status = np.zeros(m), 0, "optimal"
     steps: list[dict[str, float]] = []

@@ -20,6 +20,7 @@ from fairpca.solvers.minmax._problem import (
     refuse_nash,
     trivial_result,
 )
+from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
@@ -83,6 +84,13 @@ def solve_minmax_sdp(
     p = moments.shape[1]
     if d == p:
         return trivial_result(moments, objective, perf_counter() - started)
+    varying = only_varying(objective, moments)
+    if varying is not None:
+
+        def solve(some: np.ndarray) -> SolverResult:
+            return solve_minmax_sdp(some, d, objective=objective, rounding=rounding, tol=tol, max_iter=max_iter)
+
+        return solve_for_varying(moments, d, varying, solve)
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
     moments = in_units(moments, unit)
     best = np.array([top_eigenpairs(C, d)[0].sum() for C in moments])
@@ -154,7 +162,10 @@ def _relaxation(
     with warnings.catch_warnings():
         # "Solution may be inaccurate": how accurate it is, the duality gap computed afterwards says.
         warnings.simplefilter("ignore", UserWarning)
-        problem.solve(solver=cp.CLARABEL, **settings)
+        try:
+            problem.solve(solver=cp.CLARABEL, **settings)
+        except cp.SolverError:
+            pass  # its status says so
     if P.value is None:
         raise RuntimeError(
             f"Clarabel ended with status {problem.status!r} and no solution; raise max_iter or use solver='dual'."

@@ -15,6 +15,7 @@ from fairpca.solvers.minmax._problem import (
     Objective,
     certified_status,
     check_problem,
+    has_variance,
     oriented,
     references,
     refuse_nash,
@@ -131,8 +132,10 @@ def solve_minmax_weights(
     best = _own_sums(pencil, moments, d, recentring)
     compared = references(objective, traces, best)
     ones = moments.sum(axis=2)  # C_g 1, for the port's selection rule
+    # The least variance is that of groups that vary; the others keep the weight zero.
+    counted = has_variance(traces) if objective == "variance" and traces.any() else np.ones(m, dtype=bool)
 
-    logs = np.zeros(m)
+    logs = np.where(counted, 0.0, -np.inf)
     weights_seen, sums_seen, port_seen = (np.empty((n_iter, m)) for _ in range(3))
     average = _Average(p, d, n_iter)
     # The weights often settle or alternate, bit for bit; one more period then stands for all that would follow.
@@ -164,7 +167,7 @@ def solve_minmax_weights(
             last = V
         losses = compared - sums_seen[step]
         if eta is None:
-            size = float(np.abs(losses).max())  # variances stand here with the opposite sign
+            size = float(np.abs(losses[counted]).max())  # variances stand here with the opposite sign
             eta = 4.0 / (size * n_iter**0.5) if size > 0 else 1.0
         logs = logs + eta * losses
         logs -= logs.max()
@@ -172,20 +175,20 @@ def solve_minmax_weights(
 
     losses_seen = compared - sums_seen
     average_losses = compared - np.cumsum(sums_seen, axis=0) / np.arange(1, n_iter + 1)[:, None]
-    average_loss, last_loss = float(average_losses[-1].max()), float(losses_seen[-1].max())
+    average_loss, last_loss = float(average_losses[-1, counted].max()), float(losses_seen[-1, counted].max())
     if variant == "printed":
         chosen = "average"
     elif variant == "samadi2018_code":
         chosen = "average" if average_loss < last_loss else "last"
     else:
         port_average, port_last = compared - port_seen.mean(axis=0), compared - port_seen[-1]
-        chosen = "average" if port_average.max() < port_last.max() else "last"
+        chosen = "average" if port_average[counted].max() < port_last[counted].max() else "last"
     lam, U = average.spectrum() if chosen == "average" else (np.ones(d), last)
     leading = U[:, :d]
     if variant == "printed" and rounding == "lp":
-        lam, U = _rounded(moments, compared, d, U)
+        lam, U = _rounded(moments[counted], compared[counted], d, U)
     total = np.einsum("ij,gik,kj,j->g", U, moments, U, lam, optimize=True)
-    value = float((compared - total).max())
+    value = float((compared - total)[counted].max())
     duals = (weights_seen * losses_seen).sum(axis=1)
     bound = float("nan")
     if recentring is None:

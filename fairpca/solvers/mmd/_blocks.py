@@ -14,12 +14,13 @@ from numba import njit
 
 from fairpca.solvers.mmd._exp2 import CONTRACT, exp2_negative
 
-__all__ = ["block_products", "padded"]
+__all__ = ["block_products", "padded", "squared_lengths"]
 
 _TILE = 4  # rows whose distances to a strip of columns are computed together
 _STRIP = 1024  # columns of a strip: the four rows of kernel values stay in the first-level cache
 _BLOCK = 1024  # rows of a block; pairs of blocks are the unit of work that threads share
 _THREADING_PAYS = 3000  # rows below which the hand-over between threads costs more than it saves
+_FAR = 1e5  # |u|² beyond which the rounding of |a|² + |b|² - 2ab would be seen
 
 
 # Row sums may be reassociated (that is what lets LLVM vectorise them); infinities and NaN keep their meaning.
@@ -62,16 +63,16 @@ def _add_products(U, rows, start, stop, k, step, e0, e1, e2, e3):  # type: ignor
 
 
 @njit(nogil=True, cache=True, fastmath=CONTRACT)
-def _kernel_values(U, squares, rows, start, stop, E):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _kernel_values(U, squares, far, rows, start, stop, E):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Fill E with 2**-|u_i - u_j|² for the tile's four rows and the columns start..stop.
 
-    Up to three dimensions the differences are squared; beyond, |a|² + |b|² - 2ab needs half the operations, and
-    its rounding (a few units of the last place of |u|², which is of order one) is far below what h resolves.
+    Up to three dimensions, and where rows are `far` apart, the differences are squared; else |a|² + |b|² - 2ab needs
+    half the operations, and its rounding (a few units of the last place of |u|²) is far below what h resolves.
     """
     d = U.shape[0]
     m = stop - start
     e0, e1, e2, e3 = E[0, :m], E[1, :m], E[2, :m], E[3, :m]
-    if d <= 3:
+    if d <= 3 or far:
         for k in range(d):
             a = U[k, start:stop]
             a0, a1, a2, a3 = U[k, rows], U[k, rows + 1], U[k, rows + 2], U[k, rows + 3]
@@ -167,7 +168,7 @@ def _products(W, Y, rows, start, stop, E):  # type: ignore[no-untyped-def]  # pr
 
 
 @njit(nogil=True, cache=True)
-def _run_pairs(U, squares, W, Y, tasks, size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _run_pairs(U, squares, far, W, Y, tasks, size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Work through pairs of blocks (a, b), a <= b, each pair once and in both directions."""
     E = np.empty((_TILE, _STRIP))
     for t in range(tasks.shape[0]):
@@ -176,7 +177,7 @@ def _run_pairs(U, squares, W, Y, tasks, size):  # type: ignore[no-untyped-def]  
             begin = rows if first == second else second
             for start in range(begin, second + size, _STRIP):
                 stop = min(start + _STRIP, second + size)
-                _kernel_values(U, squares, rows, start, stop, E)
+                _kernel_values(U, squares, far, rows, start, stop, E)
                 if start == rows and first == second:
                     for i in range(_TILE):  # inside the tile each pair counts once; the diagonal is added at the end
                         for j in range(i + 1):
@@ -254,14 +255,20 @@ def padded(n: int, *shape: int) -> np.ndarray:
     return np.zeros((*shape, n_blocks * size))
 
 
+def squared_lengths(U: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return |u|² of every column, and whether any is so far out that differences have to be squared."""
+    squares = np.einsum("ij,ij->j", U, U)
+    return squares, bool(squares.max(initial=0.0) > _FAR)
+
+
 def block_products(U: np.ndarray, W: np.ndarray, n: int, n_threads: int) -> np.ndarray:
     """Return W K for padded, scaled coordinates U (d × padded) and vectors W (r × padded)."""
     n_blocks, size = _layout(n)
-    squares = np.einsum("ij,ij->j", U, U)
+    squares, far = squared_lengths(U)
     Y = W.copy()  # the diagonal of K is one
     tasks = _schedule(n_blocks)
     if n_threads == 1 or n < _THREADING_PAYS:
-        _run_pairs(U, squares, W, Y, tasks, size)
+        _run_pairs(U, squares, far, W, Y, tasks, size)
     else:
-        _in_order(tasks, lambda t: _run_pairs(U, squares, W, Y, tasks[t : t + 1], size), n_threads)
+        _in_order(tasks, lambda t: _run_pairs(U, squares, far, W, Y, tasks[t : t + 1], size), n_threads)
     return Y

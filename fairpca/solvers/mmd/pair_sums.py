@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from fairpca.solvers.mmd._blocks import _REDUCE, _STRIP, _TILE, _kernel_values
+from fairpca.solvers.mmd._blocks import _REDUCE, _STRIP, _TILE, _kernel_values, squared_lengths
 
 __all__ = ["kernel_sum"]
 
@@ -26,7 +26,7 @@ def _sum_tile(E, w, rows, start, stop):  # type: ignore[no-untyped-def]  # pragm
 
 
 @njit(nogil=True, cache=True)
-def _sum_rows(U, squares, w, n_first, totals):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def _sum_rows(U, squares, far, w, n_first, totals):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Fill one total for each tile of the first block against the whole second block."""
     E = np.empty((_TILE, _STRIP))
     for tile in range(n_first // _TILE):
@@ -34,7 +34,7 @@ def _sum_rows(U, squares, w, n_first, totals):  # type: ignore[no-untyped-def]  
         subtotal = 0.0
         for start in range(n_first, U.shape[1], _STRIP):
             stop = min(start + _STRIP, U.shape[1])
-            _kernel_values(U, squares, rows, start, stop, E)
+            _kernel_values(U, squares, far, rows, start, stop, E)
             subtotal += _sum_tile(E, w, rows, start, stop)
         totals[tile] = subtotal
 
@@ -63,5 +63,5 @@ def kernel_sum(first: np.ndarray, second: np.ndarray, sigma: float) -> float:
     U *= _SCALE / sigma
     w[:n], w[n_padded:] = 1.0, 1.0
     totals = np.empty(n_padded // _TILE)
-    _sum_rows(U, np.einsum("ij,ij->j", U, U), w, n_padded, totals)
+    _sum_rows(U, *squared_lengths(U), w, n_padded, totals)
     return float(totals.sum())

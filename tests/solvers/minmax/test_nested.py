@@ -72,3 +72,9 @@ def test_estimator_keeps_the_order_of_choice():
         MinMaxFairPCA(nested=True, solver="mw").fit(X, sensitive_features=s)
     with pytest.raises(TypeError, match="nested must be True or False; got 1"):
         MinMaxFairPCA(nested=1).fit(X, sensitive_features=s)
+
+
+def test_nothing_to_keep():
+    for objective in ("loss", "error", "variance", "nash"):
+        result = solve_minmax_nested(np.zeros((3, 4, 4)), 2, objective=objective)
+        assert result.objective == 0.0 and result.status == "optimal" and result.V.shape == (4, 2)

@@ -260,3 +260,40 @@ def test_nothing_to_lose_keeps_all_dimensions():
     result = solve_minmax_weights(np.zeros((2, 4, 4)), 3, n_iter=5)
     assert result.V.shape == (4, 3) and result.status == "optimal"
     np.testing.assert_allclose(result.V.T @ result.V, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [(1,), (0, 2)])
+@pytest.mark.parametrize("variant", ["printed", "samadi2018_code", "vu2022_code"])
+def test_groups_without_variance_do_not_count_for_the_least_variance(constant, variant):
+    M = moments("wishart", 4, 5, 3)
+    M[list(constant)] = 0.0
+    rest = np.delete(M, constant, axis=0)
+    exact = solve_minmax(M, 2, objective="variance")
+    few = solve_minmax_weights(M, 2, objective="variance", variant=variant, n_iter=300)
+    alone = solve_minmax_weights(rest, 2, objective="variance", variant=variant, n_iter=300)
+    assert few.objective == pytest.approx(alone.objective) and few.bound == pytest.approx(alone.bound)
+    assert exact.objective <= few.bound + 1e-12 and few.objective <= exact.bound + 1e-12
+    assert few.history["weights"].shape == (300, 4) and np.all(few.history["weights"][:, list(constant)] == 0)
+    programme = solve_minmax_sdp(M, 2, objective="variance", rounding="none")
+    assert programme.objective == pytest.approx(exact.objective, rel=1e-6)
+    assert np.all(programme.extra["weights"][list(constant)] == 0) and len(programme.extra["losses"]) == 4
+
+
+def test_the_linear_programme_keeps_the_trace():
+    """Its own tolerance allowed a sum 8e-11 above d, and with it a loss below the optimum."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        M = rng.integers(0, 9, (7, 3)) / 16.0 + 1e-10 * rng.random((7, 3))
+        lam = round_by_lp(M, np.sort(M, axis=1)[:, 1:].sum(axis=1), 2)
+        assert lam.sum() <= 2 + 1e-15 and lam.min() >= 0 and lam.max() <= 1
+
+
+def test_a_solver_that_breaks_down_is_told(monkeypatch):
+    cp = pytest.importorskip("cvxpy")
+
+    def broken(self, **options):
+        raise cp.SolverError("Solver 'CLARABEL' failed.")
+
+    monkeypatch.setattr(cp.Problem, "solve", broken)
+    with pytest.raises(RuntimeError, match="no solution; raise max_iter or use solver='dual'"):
+        solve_minmax_sdp(moments("wishart", 2, 4, 0), 2)

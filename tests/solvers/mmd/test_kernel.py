@@ -25,6 +25,7 @@ from fairpca.solvers.mmd import (
 )
 from fairpca.solvers.mmd import _blocks as _mmd_blocks
 from fairpca.solvers.mmd._exp2 import exp2_negative
+from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 
 def grouped(n, p, seed=0, groups=2):
@@ -229,3 +230,20 @@ def test_subsample_keeps_the_shares_and_its_error_is_of_the_stated_size():
     assert abs(term.value(V, 1.0) - exact) < 0.03
     tiny = stratified_rows(np.array([0] * 500 + [1] * 3), 20, np.random.default_rng(0))
     assert np.sum(tiny >= 500) == 2
+
+
+@pytest.mark.parametrize("d", [3, 4, 7])
+def test_rows_far_apart_in_bandwidths(d):
+    """With |a|² + |b|² - 2ab a kernel value could be 2**1000 here."""
+    rng = np.random.default_rng(d)
+    X, codes = rng.standard_normal((40, d)), np.arange(40) % 2
+    X[::4] += 1e12  # one cluster; its rows are apart by what is left of their digits
+    sigma = 1e-3
+    term = WeightedRows.from_groups(X, codes)
+    value, gradient = term.value_and_gradient(np.eye(d), sigma)
+    expected = double_loop(X[codes == 0].tolist(), X[codes == 1].tolist(), sigma)
+    assert value == pytest.approx(expected, abs=1e-12) and term.value(np.eye(d), sigma) == pytest.approx(expected)
+    assert np.isfinite(gradient).all()
+    own = double_loop(X[:20].tolist(), X[20:].tolist(), sigma)
+    sums = [kernel_sum(a, b, sigma) for a, b in ((X[:20], X[:20]), (X[20:], X[20:]), (X[:20], X[20:]))]
+    assert (sums[0] + sums[1] - 2 * sums[2]) / 400 == pytest.approx(own, abs=1e-12)
