@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from time import perf_counter
 from typing import Literal
 
@@ -162,10 +163,8 @@ def _relaxation(
     with warnings.catch_warnings():
         # "Solution may be inaccurate": how accurate it is, the duality gap computed afterwards says.
         warnings.simplefilter("ignore", UserWarning)
-        try:
+        with suppress(cp.SolverError):  # the status says so
             problem.solve(solver=cp.CLARABEL, **settings)
-        except cp.SolverError:
-            pass  # its status says so
     if P.value is None:
         raise RuntimeError(
             f"Clarabel ended with status {problem.status!r} and no solution; raise max_iter or use solver='dual'."
