@@ -24,7 +24,18 @@ from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
 from fairpca.wide import WideRows
 
-__all__ = ["BaseFairPCA"]
+__all__ = ["BaseFairPCA", "leading_subspace"]
+
+
+def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
+    """Solve ordinary PCA of all rows: maximise tr V'ΣV over orthonormal V."""
+    start = perf_counter()
+    covariance = moments.covariance()
+    w, V = top_eigenpairs(covariance, k)
+    left_out = float(np.trace(covariance) - w.sum())
+    return SolverResult(
+        V, "optimal", left_out, bound=left_out, certificate="proof", n_iter=1, seconds=perf_counter() - start
+    )
 
 
 class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -249,13 +260,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
 
     def _fit_ordinary(self, moments: GroupMoments) -> Self:
-        start = perf_counter()
-        covariance = self._scaled(moments).covariance()
-        w, V = top_eigenpairs(covariance, check_components(self.n_components, moments.n_features))
-        objective = float(np.trace(covariance) - w.sum())
-        seconds = perf_counter() - start
-        result = SolverResult(V, "optimal", objective, bound=objective, certificate="proof", n_iter=1, seconds=seconds)
-        return self._store(result, moments)
+        k = check_components(self.n_components, moments.n_features)
+        return self._store(leading_subspace(self._scaled(moments), k), moments)
 
     def _store(
         self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
@@ -319,7 +325,10 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         return (centred / self.scale_ if hasattr(self, "scale_") else centred) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Map projections back: ``(X @ components_) * scale_ + mean_``, shape (n_samples, n_features)."""
+        """Map projections back: ``(X @ components_) * scale_ + mean_``, shape (n_samples, n_features).
+
+        Estimators with a ``decoder_`` of their own take that in the place of ``components_``.
+        """
         check_is_fitted(self, "components_")
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.components_):
@@ -327,7 +336,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
                 f"X has shape {X.shape}; inverse_transform takes what transform returns, with "
                 f"{len(self.components_)} columns."
             )
-        back = X @ self.components_
+        back = X @ getattr(self, "decoder_", self.components_)
         return (back * self.scale_ if hasattr(self, "scale_") else back) + self.mean_
 
     @property

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import fairpca
@@ -135,11 +136,7 @@ def _loaded(options: argparse.Namespace) -> GroupMoments:
     """Load and merge files of moments."""
     if options.sensitive or options.drop:
         raise ValueError("moments know their groups and columns; leave --sensitive and --drop to fairpca moments.")
-    loaded = [fairpca.GroupMoments.load(name) for name in options.data]
-    total = loaded[0]
-    for other in loaded[1:]:
-        total = total.merge(other)
-    return total
+    return reduce(fairpca.GroupMoments.merge, map(fairpca.GroupMoments.load, options.data))
 
 
 def _read(options: argparse.Namespace, store: Any, weight: str | None, given: str, quiet: bool) -> GroupMoments:

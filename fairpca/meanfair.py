@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
@@ -206,6 +206,7 @@ class MeanFairPCA(BaseFairPCA):
             raise ValueError(f"{' and '.join(fixed)} cannot vary within one path; make one path for each value.")
         if isinstance(X, GroupMoments) or sensitive_features is None:
             return super().path(X, y, sensitive_features=sensitive_features, **grid)
+        check_given(X, sensitive_features=sensitive_features, y=y)
         if self.sensitive == "groups":
             return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
         names = getattr(X, "columns", None)
@@ -316,14 +317,3 @@ class MeanFairPCA(BaseFairPCA):
         if self.fairness == "eop" and len(self.excluded_):
             return distinct_groups(moments.labels)
         return moments.labels
-
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Map codes back: ``X @ decoder_ + mean_``, shape (n_samples, n_features)."""
-        check_is_fitted(self, "components_")
-        X = np.asarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has shape {X.shape}; inverse_transform takes what transform returns, with "
-                f"{len(self.components_)} columns."
-            )
-        return X @ self.decoder_ + self.mean_

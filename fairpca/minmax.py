@@ -222,10 +222,11 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
         if "losses" in result.extra:
             self.losses_, self.errors_ = result.extra["losses"], result.extra["errors"]
             self.variances_ = result.extra["variances"]
-        else:  # a single group: ordinary PCA, which loses nothing
-            self.losses_, self.errors_ = np.zeros(1), np.array([result.objective])
-            n = int(np.sum(moments.counts))
-            self.variances_ = np.array([self.explained_variance_.sum() * (1 - 1 / n)])
+        elif isinstance(moments, GroupMoments):  # a single group: ordinary PCA, which loses nothing
+            (M,) = moments.second_moments(self.centering)
+            self.losses_ = np.zeros(1)
+            self.variances_ = np.array([np.vdot(self.components_, self.components_ @ M)])
+            self.errors_ = np.trace(M) - self.variances_
         return self
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:

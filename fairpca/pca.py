@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
-import numpy as np
-
-from fairpca._base import BaseFairPCA
+from fairpca._base import BaseFairPCA, leading_subspace
 from fairpca._moments import GroupMoments
 from fairpca._validation import check_components
-from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
 
 __all__ = ["PCA"]
@@ -54,11 +49,4 @@ class PCA(BaseFairPCA):
         self.n_components = n_components
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
-        k = check_components(n_components, moments.n_features)
-        start = perf_counter()
-        covariance = moments.covariance()
-        w, V = top_eigenpairs(covariance, k)
-        left_out = float(np.trace(covariance) - w.sum())
-        return SolverResult(
-            V, "optimal", left_out, bound=left_out, certificate="proof", n_iter=1, seconds=perf_counter() - start
-        )
+        return leading_subspace(moments, check_components(n_components, moments.n_features))

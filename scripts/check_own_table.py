@@ -100,7 +100,7 @@ def cases() -> list[Case]:
         Case("three features", table(1, 40, 3), 1),
         Case("E. Coli", e_coli, 2),
         Case("ages in years", years, 2),
-        Case("units as they are", table(4, 200, 6) * [1, 1, 1, 1, 1, 1, 1], 3, scaled=False),
+        Case("units as they are", table(4, 200, 6).assign(x0=lambda frame: 100 * frame["x0"]), 3, scaled=False),
         Case("three groups", table(5, 250, 7, groups=3), 2),
         Case("a rare group", table(6, 500, 8, share=0.02), 3),
         Case("decimal commas", table(7, 120, 4), 2, separator=";", decimal=","),

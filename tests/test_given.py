@@ -96,3 +96,18 @@ def test_batches_and_weights_are_looked_at_too():
         MinMaxFairPCA(1).partial_fit(X, sensitive_features=turned)
     with pytest.raises(ValueError, match=r"sample_weight is a masked array with 1 hidden value"):
         check_weights(np.ma.array([1.0, 2.0, 3.0], mask=[0, 0, 1]), 3)
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_paths_are_looked_at_too(numeric):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(30, 4)), index=[f"row {i}" for i in range(30)])
+    y, group = pd.Series(np.arange(30) % 2, index=X.index), pd.Series(np.arange(30) % 3, index=X.index, name="g")
+    model = MeanFairPCA(1, sensitive="numeric") if numeric else MeanFairPCA(1, fairness="eop")
+    sensitive = group.to_frame().astype(float) if numeric else group
+    with pytest.raises(ValueError, match="has the index of X in another order"):
+        if numeric:
+            model.path(X, sensitive_features=sensitive.iloc[::-1], n_components=[1, 2])
+        else:
+            model.path(X, y.iloc[::-1], sensitive_features=sensitive, n_components=[1, 2])
+    assert len(model.path(X, y, sensitive_features=sensitive, n_components=[1, 2])) == 2

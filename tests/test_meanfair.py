@@ -10,30 +10,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fairpca
 import fairpca.linalg
 from fairpca import GroupMoments, LinearEraser, MeanFairPCA
 from fairpca.datasets import DataError, facts, load, names
 from fairpca.linalg import subspace_distance
-
-MORE = [
-    MeanFairPCA(fairness="eop"),
-    MeanFairPCA(sensitive="numeric", columns="each", projection="oblique"),
-    LinearEraser(),
-    LinearEraser(method="oracle"),
-    LinearEraser(sensitive="numeric"),
-]
-_checks = parametrize_with_checks(MORE)
-_checks = pytest.mark.parametrize("estimator, check", list(_checks.args[1]), ids=_checks.kwargs["ids"])
-
-
-@_checks
-@pytest.mark.filterwarnings("ignore:.*no sensitive_features:UserWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

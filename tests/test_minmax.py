@@ -316,3 +316,17 @@ def test_nash_is_for_the_dual_solver(rows):
     X, s = rows
     with pytest.raises(ValueError, match=r"objective='nash' is solved by solver='dual' only; got solver='mw'"):
         MinMaxFairPCA(2, objective="nash", solver="mw").fit(X, sensitive_features=s)
+
+
+@pytest.mark.parametrize("centering", ["group", "overall", "none"])
+def test_a_single_group_is_reported_with_the_chosen_centring(centering):
+    rng = np.random.default_rng(5)
+    X, weight = rng.normal(3.0, [3, 2, 1, 1], (40, 4)), rng.uniform(0, 0.01, 40)
+    with pytest.warns(UserWarning, match="single group"):
+        model = MinMaxFairPCA(2, centering=centering).fit(X, sensitive_features=["a"] * 40, sample_weight=weight)
+    at = 0 if centering == "none" else np.average(X, axis=0, weights=weight)
+    M = ((X - at) * weight[:, None]).T @ (X - at) / weight.sum()
+    kept = np.trace(model.components_ @ M @ model.components_.T)
+    np.testing.assert_allclose(model.variances_, [kept])
+    np.testing.assert_allclose(model.errors_, [np.trace(M) - kept])
+    np.testing.assert_array_equal(model.losses_, [0.0])

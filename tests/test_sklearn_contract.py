@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import CONFIGURED
+from estimators import CONFIGURED, MORE
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -24,7 +24,7 @@ ENDS_EARLY = pytest.mark.filterwarnings(
 
 
 # pytest 9 refuses generators, so the checks are listed here.
-_checks = parametrize_with_checks(CONFIGURED)
+_checks = parametrize_with_checks([*CONFIGURED, *MORE])
 _checks = pytest.mark.parametrize("estimator, check", list(_checks.args[1]), ids=_checks.kwargs["ids"])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from fairpca.bench._timing import cpu_seconds
 from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import Objective, rank_bound, solve_minmax
 
@@ -25,12 +26,12 @@ OBJECTIVES: tuple[Objective, ...] = ("loss", "error", "variance", "nash")
 _TOL = 1e-8
 
 
-def hostile(count: int, first: int = 0) -> pd.DataFrame:
+def hostile(count: int) -> pd.DataFrame:
     """Solve `count` hostile problems for every criterion; one row for each criterion."""
     rows: list[dict[str, Any]] = []
     for objective in OBJECTIVES:
         solved, worst, above, spent = 0, 0.0, 0, process_time()
-        for seed in range(first, first + count):
+        for seed in range(count):
             M, d, _ = hostile_moments(seed)
             result = solve_minmax(M, d, objective=objective, tol=_TOL)
             above += result.extra["extra_dimensions"] > rank_bound(len(M))
@@ -107,12 +108,8 @@ def rivals(sizes: tuple[int, ...], steps: int, d: int = 3) -> pd.DataFrame:
     rows = []
     for p in sizes:
         M = sources(p)
-        start = process_time()
-        result = solve_minmax(M, d, objective="variance")
-        ours = process_time() - start
-        start = process_time()
-        P, w = mirror_prox(M, d, steps)
-        theirs = process_time() - start
+        ours, result = cpu_seconds(lambda: solve_minmax(M, d, objective="variance"))  # noqa: B023
+        theirs, (P, w) = cpu_seconds(lambda: mirror_prox(M, d, steps))  # noqa: B023
         kept = np.einsum("gij,ij->g", M, P).min()
         V = np.linalg.eigh(P)[1][:, -d:]
         rounded = np.einsum("ij,gik,kj->g", V, M, V).min()
@@ -146,9 +143,7 @@ def frontiers(names: tuple[str, ...], d: int = 3) -> pd.DataFrame:
         (X,) = standardise(np.asarray(data.X, dtype=np.float64))
         moments = GroupMoments.from_data(X, data.sensitive_features)
         M = moments.second_moments("overall")
-        start = process_time()
-        frontier = RFPCA(d).frontier(moments)
-        spent = process_time() - start
+        spent, frontier = cpu_seconds(lambda: RFPCA(d).frontier(moments))  # noqa: B023
         grid = RFPCA(d).path(moments, **RFPCA_GRID)
         found = np.array([model.result_.extra["errors"] for model in grid])
         even = frontier.errors[np.linspace(0, len(frontier) - 1, len(grid)).round().astype(int)]

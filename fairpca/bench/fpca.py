@@ -11,7 +11,6 @@ memory it needs is printed instead. ``quick=True`` skips Clarabel at 57 features
 
 from __future__ import annotations
 
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,9 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca import FPCA, GroupMoments
-from fairpca.solvers import SolverResult
+from fairpca.bench._timing import cpu_seconds
 from fairpca.solvers.fpca import (
     FPCAProblem,
-    RefereeOutcome,
     clarabel_memory_gigabytes,
     solve_fpca,
     solve_fpca_cvxpy,
@@ -80,14 +78,16 @@ def _compare(name: str, problem: FPCAProblem, quick: bool) -> list[dict[str, Any
     rows: list[dict[str, Any]] = []
     seconds = []
     for tol in _TOLERANCES if p < 500 else (1e-5,):
-        spent, result = _ours(problem, tol, repeats=1 if p > 300 else 5)
+        solves = [cpu_seconds(lambda: solve_fpca(problem, tol=tol)) for _ in range(1 if p > 300 else 5)]  # noqa: B023
+        spent, result = float(np.median([taken for taken, _ in solves])), solves[-1][1]
         seconds.append(spent)
         row = {"solver": f"splitting, tol={tol:g}", "cpu_seconds": spent, "iterations": result.n_iter}
         rows.append(base | row | {"error": result.extra["relative_gap"], "note": result.status})
     if p > 100:
         return rows
     best = solve_fpca(problem, tol=1e-9).objective
-    for backend, options in (("scs", {}), ("clarabel", _CLARABEL)):
+    referees: dict[Any, dict[str, Any]] = {"scs": {}, "clarabel": _CLARABEL}
+    for backend, options in referees.items():
         if backend == "clarabel" and p > 60:
             note = f"not run: needs about {clarabel_memory_gigabytes(p):.0f} GB"
             rows.append(base | {"solver": backend, "note": note})
@@ -95,7 +95,7 @@ def _compare(name: str, problem: FPCAProblem, quick: bool) -> list[dict[str, Any
         if backend == "clarabel" and quick and p > 40:
             rows.append(base | {"solver": backend, "note": "not run: takes minutes"})
             continue
-        spent, outcome = _referee(problem, backend, options)
+        spent, outcome = cpu_seconds(lambda: solve_fpca_cvxpy(problem, backend=backend, **options))  # noqa: B023
         rows.append(
             base
             | {
@@ -109,19 +109,3 @@ def _compare(name: str, problem: FPCAProblem, quick: bool) -> list[dict[str, Any
             }
         )
     return rows
-
-
-def _ours(problem: FPCAProblem, tol: float, repeats: int) -> tuple[float, SolverResult]:
-    """Return the median CPU seconds and the result of several equal solves."""
-    spent = []
-    for _ in range(repeats):
-        start = process_time()
-        result = solve_fpca(problem, tol=tol)
-        spent.append(process_time() - start)
-    return float(np.median(spent)), result
-
-
-def _referee(problem: FPCAProblem, backend: Any, options: dict[str, Any]) -> tuple[float, RefereeOutcome]:
-    start = process_time()
-    outcome = solve_fpca_cvxpy(problem, backend=backend, **options)
-    return process_time() - start, outcome

@@ -40,6 +40,7 @@ from scipy.linalg import eigh, null_space
 from threadpoolctl import threadpool_limits
 
 from fairpca import GroupMoments, MeanFairPCA, MinMaxFairPCA, WideRows
+from fairpca.bench._timing import cpu_seconds
 
 __all__ = ["power_steps", "run"]
 
@@ -140,15 +141,11 @@ def _package(missing: ImportError) -> str:
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
     """Return the median CPU seconds of some calls, after one that imports and warms up; of one where that is long."""
-    start = process_time()
-    outcome = call()
-    spent = [process_time() - start]
-    if spent[0] < _LONG:
-        spent = []
+    first, outcome = cpu_seconds(call)
+    spent = [first] if first >= _LONG else []
     while len(spent) < 3 and sum(spent) < 4.0:
-        start = process_time()
-        outcome = call()
-        spent.append(process_time() - start)
+        seconds, outcome = cpu_seconds(call)
+        spent.append(seconds)
     return float(np.median(spent)), outcome
 
 
@@ -269,9 +266,8 @@ def _compare_wide(X: Any, group: np.ndarray, dense: bool) -> Iterator[dict[str, 
         if not dense:
             yield found
         else:
-            start = process_time()
-            exact = estimator.fit(GroupMoments.from_data(X, group)).result_
-            seconds = process_time() - start
+            seconds, fitted = cpu_seconds(lambda: estimator.fit(GroupMoments.from_data(X, group)))  # noqa: B023
+            exact = fitted.result_
             yield found | {"excess": result.objective / exact.objective - 1.0}
             yield {
                 "method": f"{name}, moments",

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
 
 from fairpca import GroupMoments
+from fairpca.bench._timing import cpu_seconds
 from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 
@@ -134,9 +134,8 @@ def _timed(call: Callable[[], Any], unit: float = 0.0) -> tuple[float, Any]:
     """Return the median CPU seconds of the calls that fit in about a quarter of a second, and what the last gave."""
     spent: list[float] = []
     while len(spent) < 2 or sum(spent) < max(0.25, 3 * unit):
-        start = process_time()
-        outcome = call()
-        spent.append(process_time() - start)
+        seconds, outcome = cpu_seconds(call)
+        spent.append(seconds)
         if spent[-1] > 2:
             break
     return float(np.median(spent)), outcome

@@ -8,26 +8,17 @@ of 50 features in float64. Both select the rows of a group; both run with as man
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from fairpca import GroupMoments
 from fairpca._validation import encode_groups
+from fairpca.bench._timing import cpu_seconds
 
 __all__ = ["run"]
 
 _ROWS = {True: 100_000, False: 1_000_000}  # by the argument quick
 _REPEATS = {True: 3, False: 5}
-
-
-def _cpu_seconds(work: Callable[[], Any]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def _bare_products(X: np.ndarray, groups: np.ndarray, n_groups: int) -> list[np.ndarray]:
@@ -67,8 +58,8 @@ def run(quick: bool = False) -> pd.DataFrame:
         GroupMoments.from_data(X[:1000], codes[:1000])  # load what is loaded on first use
         ours, bare = [], []
         for _ in range(repeats):
-            bare.append(_cpu_seconds(lambda: _bare_products(X, codes, m)))  # noqa: B023 - called at once
-            ours.append(_cpu_seconds(lambda: GroupMoments.from_data(X, codes)))  # noqa: B023
+            bare.append(cpu_seconds(lambda: _bare_products(X, codes, m))[0])  # noqa: B023 - called at once
+            ours.append(cpu_seconds(lambda: GroupMoments.from_data(X, codes))[0])  # noqa: B023
         rows.append(
             {
                 "groups": name,

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._moments import GroupMoments
+from fairpca.bench._timing import best_of_each
 from fairpca.datasets import DataError, load, standardise
 from fairpca.experiments.vu2022.methods import RFPCA_GRID, RFPCA_STARTS
 from fairpca.solvers.rfpca import (
@@ -81,13 +82,7 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _best_of(call: Callable[[], object], repeats: int) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return min(times)
+    return best_of_each(call, repeats=repeats)[0]
 
 
 def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: int) -> dict[str, object]:

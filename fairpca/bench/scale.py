@@ -8,7 +8,6 @@ two; errors at large offsets; bits with one worker and two, and with permuted pa
 from __future__ import annotations
 
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca import GroupMoments
+from fairpca.bench._timing import best_of_each, cpu_seconds
 from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
 from fairpca.experiments.scale.rows import Generated, in_own_process
 from fairpca.scale.frames import Columns
@@ -31,20 +31,11 @@ _GENERATED = {True: 10_000_000, False: 100_000_000}
 _FEATURES = 30
 
 
-def _cpu_seconds(work: Callable[[], Any]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 def _both_clocks(work: Callable[[], Any]) -> tuple[float, float]:
     """Return the seconds of the processors and of the clock on the wall, the least of three calls."""
-    spent = []
-    for _ in range(3):
-        wall = time.perf_counter()
-        processors = _cpu_seconds(work)
-        spent.append((processors, time.perf_counter() - wall))
-    return min(cpu for cpu, _ in spent), min(wall for _, wall in spent)
+    processors: list[float] = []
+    (wall,) = best_of_each(lambda: processors.append(cpu_seconds(work)[0]), repeats=3)
+    return min(processors[1:]), wall
 
 
 def _reading(folder: Path, n: int) -> Iterator[tuple[str, float, float]]:
@@ -100,9 +91,9 @@ def _incremental(n: int) -> Iterator[tuple[str, float]]:
     frames = list(Generated(min(n, 400_000), _FEATURES, size=20_000))
     names = [name for name in frames[0].columns if name != "group"]
     rows = [frame[names].to_numpy() for frame in frames]
-    yield "moments in batches", _cpu_seconds(lambda: GroupMoments.from_batches(frames, sensitive="group"))
+    yield "moments in batches", cpu_seconds(lambda: GroupMoments.from_batches(frames, sensitive="group"))[0]
     model = IncrementalPCA(n_components=10)
-    yield "scikit-learn IncrementalPCA", _cpu_seconds(lambda: [model.partial_fit(batch) for batch in rows])
+    yield "scikit-learn IncrementalPCA", cpu_seconds(lambda: [model.partial_fit(batch) for batch in rows])[0]
     try:
         from dask_ml.decomposition import IncrementalPCA as OfDask
     except ImportError as error:
@@ -115,7 +106,7 @@ def _incremental(n: int) -> Iterator[tuple[str, float]]:
     parts = [da.from_array(batch, chunks=batch.shape) for batch in rows]
     with dask.config.set(scheduler="synchronous"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning)  # of its first batch
-        yield "dask-ml IncrementalPCA", _cpu_seconds(lambda: [other.partial_fit(part) for part in parts])
+        yield "dask-ml IncrementalPCA", cpu_seconds(lambda: [other.partial_fit(part) for part in parts])[0]
 
 
 def _permuted(n: int) -> float:

@@ -191,7 +191,7 @@ def words_of(column: Any) -> np.ndarray:
     values = pd.Series(column)
     if values.dtype.kind == "f":
         whole = values.dropna()
-        if bool((whole == np.floor(whole)).all()):
+        if bool((np.isfinite(whole) & (whole == np.floor(whole))).all()):
             return np.array([MISSING if np.isnan(v) else str(int(v)) for v in values], dtype=object)
     missing = values.isna().to_numpy()
     words = values.astype(str).to_numpy(dtype=object)

@@ -26,13 +26,15 @@ _DATES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
     """Return a column as numbers, booleans, dates or words (object, missing is None); say what was recognised."""
-    kind = column.dtype.kind
+    missing = bool(column.isna().any())
     if isinstance(column.dtype, pd.CategoricalDtype):
-        column, kind = column.astype(column.cat.categories.dtype), column.cat.categories.dtype.kind
-    if kind == "b" or (str(column.dtype) == "boolean" and not column.isna().any()):
-        return column.astype(bool)
-    if kind in "iuf" or str(column.dtype) == "boolean":
-        return _as_float(column) if column.isna().any() or kind == "f" else _as_integers(column)
+        dtype = column.cat.categories.dtype
+        column = column.astype("float64" if missing and dtype.kind in "biu" else dtype)
+    kind = column.dtype.kind
+    if kind in "biu" and not missing:
+        return pd.Series(column.to_numpy(), index=column.index, name=column.name)
+    if kind in "biuf":
+        return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
     if kind == "c":
         raise ValueError(f"Column {name!r} has complex numbers; give their real and imaginary parts as two columns.")
     if kind == "M":
@@ -41,15 +43,6 @@ def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[
         note(f"{name}: spans of time are taken as days")
         return column.dt.total_seconds() / 86400
     return _words(column, name, decimals, note)
-
-
-def _as_float(column: pd.Series) -> pd.Series:
-    return pd.Series(column.to_numpy(dtype=float, na_value=np.nan), index=column.index, name=column.name)
-
-
-def _as_integers(column: pd.Series) -> pd.Series:
-    values = column.to_numpy()
-    return pd.Series(values.astype(values.dtype if values.dtype.kind in "iu" else float), index=column.index)
 
 
 def _without_zone(column: pd.Series) -> pd.Series:
@@ -75,7 +68,7 @@ def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str
     if not plain:
         return pd.Series([None] * len(column), index=column.index, dtype=object)
     numbers = _numbers(plain, name, decimals, note)
-    if numbers is None:
+    if numbers is None and not _date_formats(plain):
         marks = [word for word in marks if word == "?"]  # other marks may be words among words
     if marks:
         note(f"{name}: {', '.join(map(repr, marks))} is taken as missing")
@@ -126,8 +119,12 @@ def _numbers(words: list[str], name: str, decimals: Decimals, note: Callable[[st
     return None
 
 
+def _date_formats(words: list[str]) -> list[str]:
+    return [form for pattern, form in _DATES if all(pattern.fullmatch(word) for word in words)]
+
+
 def _dates(words: pd.Series, plain: list[str], name: str, note: Callable[[str], None]) -> pd.Series | None:
-    fitting = [form for pattern, form in _DATES if all(pattern.fullmatch(word) for word in plain)]
+    fitting = _date_formats(plain)
     if not fitting:
         return None
     if len(fitting) > 1:

@@ -88,16 +88,8 @@ def plot_group_curves(
             own = group_style(g)
             color = own.color if method is None else group_style(i).color
             name = str(label) if method is None else f"{m}, {label}"
-            hollow = "white" if g % 2 else color
-            ax.plot(
-                part[x],
-                part[y],
-                color=color,
-                marker=own.marker,
-                linestyle=own.linestyle,
-                markerfacecolor=hollow,
-                label=name,
-            )
+            look = vars(own) | {"color": color, "markerfacecolor": "white" if g % 2 else color}
+            ax.plot(part[x], part[y], **look, label=name)
             if spread is not None:
                 low, high = part[y] - part[spread], part[y] + part[spread]
                 ax.fill_between(part[x], low, high, color=color, alpha=0.15, linewidth=0)
@@ -220,9 +212,7 @@ def plot_spectrum(
     for i, (name, values) in enumerate(spectra.items()):
         w = np.sort(np.asarray(values, dtype=np.float64).ravel())[::-1]
         style = group_style(i)
-        ax.plot(
-            np.arange(1, w.size + 1), w, color=style.color, marker=style.marker, linestyle=style.linestyle, label=name
-        )
+        ax.plot(np.arange(1, w.size + 1), w, **vars(style), label=name)
     if cut is not None:
         ax.axvline(cut + 0.5, color="#555555", linewidth=1.0, linestyle=":", label=f"first {cut}")
     if log:
@@ -269,15 +259,7 @@ def plot_convergence(
             values = np.maximum((values - reference) / max(abs(reference), np.finfo(float).tiny), 1e-16)
         style = group_style(i)
         every = max(1, values.size // 12)
-        ax.plot(
-            steps,
-            values,
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markevery=every,
-            label=name,
-        )
+        ax.plot(steps, values, **vars(style), markevery=every, label=name)
     ax.set_yscale("log")
     return _labelled(ax, xlabel, ylabel or ("value" if reference is None else "relative excess over the optimum"))
 

@@ -134,15 +134,13 @@ def plot_densities(
     if bandwidth is None:
         bandwidth = float(values.std()) * float(groups.counts.min()) ** -0.2
     check_number("bandwidth", bandwidth, low=0, low_open=True)
+    from sklearn.neighbors import KernelDensity
+
     ax = new_axes(ax)
     grid = np.linspace(values.min() - 3 * bandwidth, values.max() + 3 * bandwidth, 400)
     for g, label in enumerate(groups.labels):
         rows = values[groups.rows(g)]
-        density = np.zeros_like(grid)
-        for start in range(0, rows.size, 5000):
-            steps = (grid[:, None] - rows[None, start : start + 5000]) / bandwidth
-            density += np.exp(-0.5 * steps * steps).sum(axis=1)
-        density /= rows.size * bandwidth * np.sqrt(2 * np.pi)
+        density = np.exp(KernelDensity(bandwidth=bandwidth).fit(rows[:, None]).score_samples(grid[:, None]))
         style = group_style(g)
         ax.plot(grid, density, color=style.color, linestyle=style.linestyle, label=_name(label, names))
         ax.fill_between(grid, density, color=style.color, alpha=0.15, linewidth=0)
@@ -202,7 +200,7 @@ def plot_directions(
                 xytext=(0, 0),
                 arrowprops={"arrowstyle": "-|>", "color": style.color, "linewidth": 2.2, "shrinkA": 0, "shrinkB": 0},
             )
-            ax.plot(*v, color=style.color, linestyle=style.linestyle, marker=style.marker, markersize=6, label=name)
+            ax.plot(*v, **vars(style), markersize=6, label=name)
     ax.set_aspect("equal", adjustable="datalim")
     ax.legend()
     return ax

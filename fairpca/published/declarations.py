@@ -371,7 +371,5 @@ def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> A
 def load_tolerances(paper: str) -> list[Tolerance]:
     """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts."""
     table = _words(paper, "tolerances", tuple(f.name for f in fields(Tolerance)))
-    sizes = {name: table.pop(name).astype(float).tolist() for name in ("units", "grains", "noises")}
-    words = {str(name): column.tolist() for name, column in table.items()}
-    rows = zip(*words.values(), *sizes.values(), strict=True)
-    return [Tolerance(**dict(zip([*words, *sizes], row, strict=True))) for row in rows]
+    table = table.astype(dict.fromkeys(("units", "grains", "noises"), float))
+    return [Tolerance(**{str(name): value for name, value in row.items()}) for row in table.to_dict("records")]

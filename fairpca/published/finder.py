@@ -61,12 +61,12 @@ def finder(board: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["paper", "item", "verdict", "distance", "chapter", "label"])
 
 
-def finder_table(board: pd.DataFrame, root: str = "../") -> str:
+def finder_table(board: pd.DataFrame) -> str:
     """The rows of `finder` as a sortable table; the build puts a thumbnail where a figure is linked."""
     lines = []
     for row in finder(board).to_dict("records"):
         paper, item, verdict, distance, chapter, label = (escape(str(value)) for value in row.values())
-        address = f"{root}{chapter}.html#{label}"
+        address = f"../{chapter}.html#{label}"
         lines.append(
             f'<tr><td>{paper}</td><td><a href="{address}">{paper}, {item}</a></td>'
             f'<td data-thumbnail="{address}"></td><td>{verdict}</td><td>{distance}</td></tr>'

@@ -122,14 +122,10 @@ _ITEM = re.compile(
 )
 
 
-def places(paper: Paper, root: str = "../") -> dict[str, str]:
+def places(paper: Paper) -> dict[str, str]:
     """Addresses of what a paper numbers, from a page one folder deep: ``{"Figure 3": "../…/credit.html#fig-…"}``."""
-    table = load_places(paper.name)
-    first = table.drop_duplicates("item")
-    return {
-        str(item): f"{root}{chapter}.html#{label}"
-        for item, chapter, label in zip(first["item"], first["chapter"], first["label"], strict=True)
-    }
+    first = load_places(paper.name).drop_duplicates("item")
+    return {str(place.item): f"../{place.chapter}.html#{place.label}" for place in first.itertuples(index=False)}
 
 
 def _address(known: dict[str, str], exhibit: Exhibit | None, where: str = "") -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 from collections.abc import Mapping
 from dataclasses import fields
@@ -50,4 +52,6 @@ def _option(name: str, value: Any, usual: Any) -> list[str]:
 
 
 def _joined(names: Any) -> str:
-    return ",".join(f'"{name}"' if "," in str(name) else str(name) for name in names)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(list(names))
+    return line.getvalue()

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from fairpca._validation import Groups, check_number, check_rows_match, encode_groups
+from fairpca._validation import Groups, check_given, check_number, check_rows_match, encode_groups
 from fairpca.report.cells import Cell, Part, measured_cell, parts_of
 from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
 from fairpca.report.measures import Settings, declared
@@ -58,13 +58,18 @@ class Comparison:
     level: float
     titles: Mapping[str, str] = field(default_factory=dict)
 
+    def _rows(self, n_components: int | None) -> pd.DataFrame:
+        known = sorted(set(self.frame["n_components"]))
+        dimension = known[-1] if n_components is None else n_components
+        if dimension not in known:
+            raise ValueError(
+                f"n_components={n_components} was not compared; the dimensions are {', '.join(map(str, known))}."
+            )
+        return self.frame[self.frame["n_components"] == dimension]
+
     def table(self, n_components: int | None = None, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the estimates, one row a method; default the largest dimension and the measures that all have."""
-        dimension = max(self.frame["n_components"]) if n_components is None else n_components
-        rows = self.frame[self.frame["n_components"] == dimension]
-        if rows.empty:
-            known = ", ".join(map(str, sorted(set(self.frame["n_components"]))))
-            raise ValueError(f"n_components={n_components} was not compared; the dimensions are {known}.")
+        rows = self._rows(n_components)
         wide = rows.pivot_table(index="method", columns="metric", values="estimate")
         order = list(dict.fromkeys(rows["method"]))
         columns = list(dict.fromkeys(rows["metric"])) if metrics is None else [m for m in metrics if m in wide]
@@ -85,12 +90,11 @@ class Comparison:
         from fairpca.plotting import group_style, new_axes
 
         ax = new_axes(ax)
-        dimension = max(self.frame["n_components"]) if n_components is None else n_components
-        rows = self.frame[self.frame["n_components"] == dimension].set_index(["method", "metric"])
+        rows = self._rows(n_components).set_index(["method", "metric"])
         missing = [name for name in (x, y) if name not in rows.index.get_level_values("metric")]
         if missing:
             known = ", ".join(dict.fromkeys(rows.index.get_level_values("metric")))
-            raise ValueError(f"there is no measure {missing[0]!r} in {dimension} dimensions; there are {known}.")
+            raise ValueError(f"there is no measure {missing[0]!r}; there are {known}.")
         for number, method in enumerate(dict.fromkeys(rows.index.get_level_values("method"))):
             if (method, x) not in rows.index or (method, y) not in rows.index:
                 continue
@@ -194,15 +198,18 @@ def compare(
     """
     check_number("n_parts", n_parts, low=2, high=50, integer=True)
     check_number("level", level, low=0.5, high=1.0, high_open=True)
-    dimensions = [n_components] if isinstance(n_components, int) else list(n_components)
+    dimensions = [n_components] if isinstance(n_components, (int, np.integer)) else list(n_components)
     for dimension in dimensions:
         check_number("n_components", dimension, low=1, integer=True)
     if not dimensions:
         raise ValueError("n_components is empty; give at least one dimension.")
+    check_given(X, sensitive_features=sensitive_features, y=y)
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     groups = encode_groups(sensitive_features, len(frame))
     if y is not None:
         check_rows_match("y", len(y), len(frame))
+        if pd.isna(np.asarray(y)).any():
+            raise ValueError("y has missing values; drop these rows, or leave y out.")
     kept, notes = _large_enough(groups, max(SMALLEST_GROUP, 2 * n_parts))
     frame, labels = frame[kept], [_word(groups.labels[code]) for code in groups.codes[kept]]
     target = None if y is None else np.asarray(y)[kept]

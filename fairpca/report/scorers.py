@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca._validation import Groups, encode_groups
@@ -43,10 +44,19 @@ class GroupScorer(BaseEstimator):
                 "enable_metadata_routing=True)) and pass sensitive_features to fit of the search, or to cross_validate "
                 "in params."
             )
-        rows, projected, back = _looked_through(estimator, X)
+        last = estimator
+        if isinstance(estimator, Pipeline):
+            X, last = estimator[:-1].transform(X) if len(estimator) > 1 else X, estimator[-1]
+        rows, projected = (np.asarray(part, dtype=np.float64) for part in (X, last.transform(X)))
         groups = encode_groups(sensitive_features, len(rows))
         if self.what == "recovery_auc":
             return -_recovery(projected, groups)
+        if not hasattr(last, "inverse_transform"):
+            raise TypeError(
+                f"{type(last).__name__} has no inverse_transform, so its errors are unknown; end the Pipeline with a "
+                "projection."
+            )
+        back = np.asarray(last.inverse_transform(projected), dtype=np.float64)
         total = float(np.sum(rows.var(axis=0)))
         if total <= 0:
             raise ValueError("The held-out rows are all equal, so there is no error to speak of; use fewer folds.")
@@ -84,24 +94,6 @@ def group_gap() -> GroupScorer:
 def recovery_auc() -> GroupScorer:
     """Return a scorer: minus the AUC with which a cross-fitted logistic classifier finds the group (0.5: guessing)."""
     return GroupScorer("recovery_auc")
-
-
-def _looked_through(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows as the projection gets them, the projections, and what can be told of the rows from them."""
-    from sklearn.pipeline import Pipeline
-
-    last = estimator
-    if isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        last = estimator[-1]
-    rows = np.asarray(X, dtype=np.float64)
-    projected = np.asarray(last.transform(X), dtype=np.float64)
-    if not hasattr(last, "inverse_transform"):
-        raise TypeError(
-            f"{type(last).__name__} has no inverse_transform, so its errors are unknown; end the Pipeline with a "
-            "projection."
-        )
-    return rows, projected, np.asarray(last.inverse_transform(projected), dtype=np.float64)
 
 
 def _recovery(Z: np.ndarray, groups: Groups) -> float:

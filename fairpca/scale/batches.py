@@ -55,11 +55,7 @@ def column_names(source: Any) -> list[str]:
     columns = Columns.of("?", None, None)
     frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
     for _, frame in frames:
-        return list(
-            map(
-                str, frame.columns if hasattr(frame, "columns") and not hasattr(frame, "schema") else frame.schema.names
-            )
-        )
+        return list(map(str, frame.schema.names if hasattr(frame, "schema") else frame.columns))
     raise ValueError("there is no row; check the source.")
 
 

@@ -36,9 +36,7 @@ def _drawn(rng: np.random.Generator, groups: str) -> tuple[np.ndarray, int]:
             return M, d
 
 
-def _judged(
-    rng: np.random.Generator, M: np.ndarray, d: int, objective: str, result: SolverResult, rivals: int = 24
-) -> Iterator[Finding]:
+def _judged(rng: np.random.Generator, M: np.ndarray, d: int, objective: str, result: SolverResult) -> Iterator[Finding]:
     """Compare a result with the definition, and its bound with other planes."""
     traces, best = np.trace(M, axis1=1, axis2=2), own_sums(M, d)
     size = float(traces.max()) or 1.0
@@ -55,7 +53,7 @@ def _judged(
     # Near zero a product of variances says nothing more about its last digits than the variances do.
     yield Finding("objective as defined", abs(value - result.objective) / unit, 1e-9 if objective == "nash" else 1e-12)
     if result.V.shape[1] == d and np.all(lam == 1):
-        for V in planes(rng, result.V, rivals):
+        for V in planes(rng, result.V, 24):
             rival = criterion_value(objective, kept(M, V), best, traces)  # type: ignore[arg-type]
             yield Finding("bound beyond a plane", max(sign * (result.bound - rival), 0.0) / unit, _ROUNDING)
     yield Finding("gap", result.gap / unit, _GAP if result.certificate == "proof" else np.inf)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fairpca.bench import fpca as bench
+from fairpca.solvers.fpca import RefereeOutcome
 
 
 def test_each_row_is_a_certified_or_compared_solve(monkeypatch, capsys):
@@ -19,7 +20,7 @@ def test_each_row_is_a_certified_or_compared_solve(monkeypatch, capsys):
 
 def test_clarabel_at_ninety_seven_features_is_shown_and_not_run(monkeypatch):
     real = bench.instance("synthetic2 p=70")
-    monkeypatch.setattr(bench, "_referee", lambda *a: (1.0, bench.RefereeOutcome(real.S, 1.0, 1.0, 1.0, "optimal", 1)))
+    monkeypatch.setattr(bench, "solve_fpca_cvxpy", lambda *a, **k: RefereeOutcome(real.S, 1.0, 1.0, 1.0, "optimal", 1))
     rows = bench._compare("adult", real, quick=False)
     notes = {row["solver"]: row["note"] for row in rows}
     assert "not run: needs about" in notes["clarabel"] and notes["scs"] == "optimal"

@@ -1,7 +1,7 @@
 """Every estimator and every option of it that must honour scikit-learn's contract."""
 
 import fairpca
-from fairpca import FPCA, MBFPCA, PCA, RFPCA, MeanFairPCA, MinMaxFairPCA
+from fairpca import FPCA, MBFPCA, PCA, RFPCA, LinearEraser, MeanFairPCA, MinMaxFairPCA
 
 CONFIGURED = [
     PCA(),
@@ -38,6 +38,15 @@ CONFIGURED = [
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "subsample", "approximation_size": 60}),
     MBFPCA(tau=0.05, random_state=0, options={"approximation": "fourier", "approximation_size": 256}),
 ]
+# What scikit-learn's checks take as well, beside the projections that fit without y and numbers.
+MORE = [
+    MeanFairPCA(fairness="eop"),
+    MeanFairPCA(sensitive="numeric", columns="each", projection="oblique"),
+    LinearEraser(),
+    LinearEraser(method="oracle"),
+    LinearEraser(sensitive="numeric"),
+]
+
 # Nobody is forgotten: who has no line above is tested as it comes.
 PUBLIC = [getattr(fairpca, name) for name in fairpca.__all__ if name not in ("BaseFairPCA", "__version__")]
 CONFIGURED += [

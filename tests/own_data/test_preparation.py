@@ -175,3 +175,32 @@ def test_wrong_columns(people):
     ):
         with pytest.raises(ValueError, match=message):
             prepare(table, *arguments)
+
+
+def test_missing_values_of_typed_columns_stay_missing():
+    frame = pd.DataFrame(
+        {
+            "flag": pd.Series([True, False, None] * 20, dtype="category"),
+            "nullable": pd.Series([True, None, False] * 20, dtype="boolean"),
+            "grade": pd.Series([1, 2, None] * 20).astype("Int64").astype("category"),
+            "x": np.linspace(0.0, 1.0, 60),
+            "sex": ["f", "m"] * 30,
+        }
+    )
+    found = prepare(as_table(frame), ["sex"])
+    for name, values in {"flag": [1, 0, np.nan], "nullable": [1, np.nan, 0], "grade": [1, 2, np.nan]}.items():
+        np.testing.assert_array_equal(found.frame[name].to_numpy(dtype=float)[:3], values)
+    assert not any(pd.isna(found.features()).any())
+
+
+def test_groups_of_whole_numbers_with_an_infinity_are_told():
+    frame = pd.DataFrame({"x": np.arange(6.0), "group": [1.0, 2.0, np.inf, 1.0, 2.0, 1.0]})
+    with pytest.raises(ValueError, match="infinite"):
+        prepare(as_table(frame), ["group"])
+
+
+@pytest.mark.parametrize("mark", ["-", "n.a."])
+def test_dates_may_be_missing(mark):
+    days = [f"2020-01-{day:02d}" for day in range(1, 29)] + [mark, mark]
+    found = prepare(as_table(pd.DataFrame({"seen": days, "x": np.arange(30.0) % 7, "sex": ["f", "m"] * 15})), ["sex"])
+    assert roles(found)["seen"] == "number" and any(repr(mark) in line for line in found.summary())

@@ -149,3 +149,24 @@ def test_one_thread_computes(monkeypatch):
     with threadpool_limits(2):
         comparison.compare(rng.normal(size=(60, 3)), np.repeat(["a", "b"], 30), methods=["pca"], n_parts=2)
     assert seen == {("openmp", 1), ("blas", 1)}
+
+
+def test_rows_in_another_order_are_refused(rows):
+    X, sex, y = rows
+    frame = pd.DataFrame(X, index=[f"row {i}" for i in range(len(X))])
+    turned = pd.Series(sex, index=frame.index).sample(frac=1.0, random_state=0)
+    with pytest.raises(ValueError, match="sensitive_features has the index of X in another order"):
+        compare(frame, turned, methods=["pca"], settings=QUICK)
+    with pytest.raises(ValueError, match="y has the index of X in another order"):
+        compare(frame, sex, pd.Series(y, index=frame.index).iloc[::-1], methods=["pca"], settings=QUICK)
+
+
+def test_dimensions_of_numpy_and_missing_targets(rows):
+    X, sex, y = rows
+    found = compare(X, sex, methods=["pca"], n_components=np.int64(2), settings=QUICK)
+    assert list(found.table(2).index) == ["pca"]
+    for show in (found.table, found.plot):
+        with pytest.raises(ValueError, match="n_components=7 was not compared; the dimensions are 2"):
+            show(n_components=7)
+    with pytest.raises(ValueError, match="y has missing values"):
+        compare(X, sex, np.where(y == 1, 1.0, np.nan), methods=["pca"], settings=QUICK)

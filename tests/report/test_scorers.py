@@ -73,3 +73,11 @@ def test_errors(rows):
     classifier = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, sex)
     with pytest.raises((TypeError, AttributeError), match="transform"):
         group_gap()(classifier, X, sensitive_features=sex)
+
+
+def test_recovery_needs_no_way_back(rows):
+    X, sex = rows
+    eraser = LinearEraser().fit(X, sensitive_features=sex)
+    assert recovery_auc()(eraser, X, sensitive_features=sex) == pytest.approx(-0.5, abs=0.1)
+    with pytest.raises(TypeError, match="LinearEraser has no inverse_transform"):
+        group_gap()(eraser, X, sensitive_features=sex)

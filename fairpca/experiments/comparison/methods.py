@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -69,16 +69,20 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
     return table[table["n"] > 0]
 
 
-def _of(method: Method) -> partial[dict[str, Any]]:
-    """Bind what a method declares to `run_method`: what it does, not what it is called, makes results stale."""
-    needs = {name: getattr(method, name) for name in ("groups_at_prediction", "max_groups", "requires")}
-    return partial(run_method, fit=method.fit, **needs)
+def for_each_method(run: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Bind `run` to what each method declares: what it does, not what it is called, makes results stale."""
+    needs = ("fit", "groups_at_prediction", "max_groups", "requires")
+
+    def bound(method: Method) -> Callable[..., Any]:
+        return partial(run, **{need: getattr(method, need) for need in needs})
+
+    return {name: bound(method) for name, method in known_methods().items()}
 
 
 register(
     "comparison/methods",
     cells=_cells,
-    run_cell={name: _of(method) for name, method in known_methods().items()},
+    run_cell=for_each_method(run_method),
     tabulate=_tabulate,
     title=f"Methods on twelve tables, {SPLITS} splits, two, five and ten dimensions",
 )

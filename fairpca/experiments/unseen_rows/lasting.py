@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairpca._validation import Groups
+from fairpca.experiments.comparison.methods import for_each_method
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
 from fairpca.report.measures import Settings, Yardstick, evaluate
@@ -68,16 +68,10 @@ def _tabulate(cells: pd.DataFrame) -> pd.DataFrame:
     return table[table["n"] > 0]
 
 
-def _of(method: Method) -> partial[dict[str, Any]]:
-    """Bind what a method declares: what it does, not what it is called, makes results stale."""
-    needs = {name: getattr(method, name) for name in ("groups_at_prediction", "max_groups", "requires")}
-    return partial(run_sample, fit=method.fit, **needs)
-
-
 register(
     "unseen_rows/lasting",
     cells=_cells,
-    run_cell={name: _of(method) for name, method in known_methods().items()},
+    run_cell=for_each_method(run_sample),
     tabulate=_tabulate,
     title="Balance on the training rows and on new rows: all methods, samples of five tables",
 )

@@ -125,11 +125,6 @@ class Pencil:
         """Orthonormal basis of the working coordinates; None for the original ones."""
         return None if self.is_dense else self._Q[:, : self._size]
 
-    @property
-    def products(self) -> np.ndarray:
-        """``Q' M_g`` for each matrix, shape (m, q, p); only for large matrices."""
-        return self._products[:, : self._size]
-
     def lift(self, Y: np.ndarray) -> np.ndarray:
         """Turn working coordinates into original ones."""
         return Y if self.is_dense else self._Q[:, : self._size] @ Y
