@@ -165,7 +165,9 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         if isinstance(X, GroupMoments):
             moments = X
         else:
-            moments = GroupMoments.from_data(X, sensitive_features)
+            check_given(X, sensitive_features=sensitive_features, y=y)
+            rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            moments = CollectsMoments._moments_of(models[0], rows, y, sensitive_features, None)
             sensitive_features = None
         for model in models:
             model._accept_moments(moments, sensitive_features)
@@ -251,7 +253,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _warn_tiny_groups(self, labels: tuple[Any, ...], counts: np.ndarray) -> None:
         tiny = [labels[i] for i in np.flatnonzero(counts == 1)]
-        if tiny and self._uses_groups:
+        if tiny and self._uses_groups and counts.dtype.kind in "iu":  # weights are no numbers of rows
             warnings.warn(
                 f"group(s) {tiny!r} have one sample each, so they have no variance of their own; merge them with "
                 "another group or drop them.",

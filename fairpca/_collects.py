@@ -109,7 +109,7 @@ class CollectsMoments(metaclass=ABCMeta):
 
     def _solve_collected(self) -> None:
         moments = self._collected
-        if moments.n_samples < 2:
+        if isinstance(moments.n_samples, int) and moments.n_samples < 2:  # weights are no numbers of rows
             raise ValueError(
                 f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
             )

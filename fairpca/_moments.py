@@ -325,6 +325,8 @@ def _of(module: str) -> Any:
 
 def _as_matrix(X: Any) -> np.ndarray:
     data = np.asarray(X)
+    if data.dtype.kind in "bO":  # as scikit-learn takes them
+        data = _as_floats(data)
     if data.ndim != 2:
         raise ValueError(f"X has shape {data.shape}; it must have two dimensions, rows and features.")
     if not np.issubdtype(data.dtype, np.number):
@@ -336,9 +338,16 @@ def _as_matrix(X: Any) -> np.ndarray:
     return data
 
 
+def _as_floats(data: np.ndarray) -> np.ndarray:
+    try:
+        return data.astype(np.float64)
+    except (TypeError, ValueError):
+        return data  # of the type that the message names
+
+
 def _less(counts: Any, ddof: int) -> Any:
-    """Counts less `ddof`, but never zero: the scatter of a single row is zero whatever it is divided by."""
-    return np.where(counts > ddof, counts - ddof, np.where(counts > 0, counts, 1))
+    """Counts less `ddof`, but half of them at least: weights may sum to one or less, and are no numbers of rows then."""
+    return np.where(counts > 0, np.maximum(counts - ddof, counts / 2), 1)
 
 
 def _encoded(label: Any) -> Any:

@@ -100,7 +100,7 @@ def joint_moments(
 def positions_of(moments: GroupMoments, sensitive: Any) -> tuple[int, ...]:
     """Positions of the columns of `moments` that are named, or counted, as sensitive."""
     names = moments.feature_names or ()
-    if sensitive is None or isinstance(sensitive, (str, int)):
+    if sensitive is None or isinstance(sensitive, (str, int, np.integer)):
         sensitive = [] if sensitive is None else [sensitive]
     found = []
     for item in sensitive:

@@ -22,7 +22,7 @@ from fairpca.solvers.fpca.solve import Rounding, Solver
 
 __all__ = ["FPCA", "FPCAOptions"]
 
-_EQUAL_MEANS = 1e-12  # relative difference of the groups' means that is rounding
+_EQUAL = 1e-12  # relative difference of the groups' means, or covariances, that is rounding
 _WEAK = 1e-2  # κ below which the covariance penalty moves ‖V'QV‖ by a few percent at most
 
 
@@ -91,7 +91,8 @@ class FPCA(BaseFairPCA):
     mu : {"auto"} or float, default="auto"
         Weight μ of the covariance penalty. What a number means depends on `scale`, the units and the groups; what
         counts is κ = μ(c₁ + c₂)/λ_max, the penalty's largest coefficient over the largest variance that can be kept
-        (``result_.extra["kappa"]``). "auto" is the μ with κ = 1, whatever the scale. Below κ = 0.01 the penalty hardly
+        (``result_.extra["kappa"]``). "auto" is the μ with κ = 1, whatever the scale: a difference of the covariances
+        weighs as much as the variance however small it is, unless it is rounding. Below κ = 0.01 the penalty hardly
         acts, and a ``UserWarning`` says so; well above 10 hardly anything but the penalty counts. The paper prints
         (14) without a value; all numbers of Lee et al. belong to mu=0.01 with variant="lee2022_code".
     constraints : {"both", "mean"}, default="both"
@@ -215,13 +216,15 @@ class FPCA(BaseFairPCA):
         data_norm = data_norm if data_norm > 0 else 1.0
         scale = options.scale or variant_defaults(self.variant)["scale"]
         covariances = moments.covariances()
-        f = moments.means[1] - moments.means[0]
-        if np.linalg.norm(f) <= _EQUAL_MEANS * max(np.sqrt(np.trace(second)), np.abs(moments.means).max()):
+        f, Q = moments.means[1] - moments.means[0], covariances[1] - covariances[0]
+        if np.linalg.norm(f) <= _EQUAL * max(np.sqrt(np.trace(second)), np.abs(moments.means).max()):
             f = np.zeros_like(f)
+        if np.abs(Q).max() <= _EQUAL * np.abs(covariances).max():
+            Q = np.zeros_like(Q)
         return fpca_problem(
             second * {"sum": float(n), "mean": 1.0, "norm": 1.0 / data_norm}[scale],
             f,
-            covariances[1] - covariances[0],
+            Q,
             n_components,
             delta=self.delta,
             mu=self.mu,

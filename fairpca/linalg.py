@@ -89,6 +89,9 @@ def _columns(V: Any, name: str) -> np.ndarray:
             f"{name} has shape {basis.shape} and dtype {basis.dtype}; give a matrix of numbers with a column for each "
             "direction."
         )
+    deviation = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0))
+    if not deviation <= 1e-6:  # NaN is no basis either
+        raise ValueError(f"{name} is not orthonormal (V'V differs from I by {deviation:.1e}); orthonormalise it first.")
     return basis
 
 

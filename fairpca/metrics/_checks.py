@@ -23,7 +23,7 @@ def check_basis(V: Any, n_features: int) -> np.ndarray:
             f"V has shape {basis.shape}; it must have one row for each of the {n_features} features.{hint}"
         )
     deviation = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0))
-    if deviation > 1e-6:
+    if not deviation <= 1e-6:  # NaN is no basis either
         raise ValueError(
             f"the columns of V are not orthonormal (V'V differs from I by {deviation:.1e}); orthonormalise them, or "
             "pass a scoring matrix to the functions that take projection=…."

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from fairpca._validation import check_choice, check_number, check_rows, encode_groups
 from fairpca.metrics._checks import two_groups
+from fairpca.solvers.spectral.units import unit_of
 
 __all__ = ["MMDTest", "median_bandwidth", "mmd_permutation_test", "mmd_squared", "pairwise_mmd_squared"]
 
@@ -62,8 +63,10 @@ def median_bandwidth(Z: Any, rule: Literal["median", "code"] = "median") -> floa
     n = len(rows)
     if n < 2:
         raise ValueError("one row has no distance to another; give at least two rows.")
-    low, high = _middle_squared_distances(rows)
+    unit = unit_of(rows)  # a power of two changes no digit, and squares neither vanish nor overflow
+    low, high = _middle_squared_distances(rows * unit)
     sigma = 0.5 * (np.sqrt(low) + np.sqrt(high)) if rule == "median" else np.sqrt(0.25 * (low + high))
+    sigma /= unit
     if sigma <= 0:
         raise ValueError(
             "the median distance is 0, because more than half of the pairs of rows coincide; choose sigma yourself."
@@ -128,12 +131,15 @@ def _squared_distances(rows: np.ndarray) -> Iterator[np.ndarray]:
 def _kernel_product(rows: np.ndarray, sigma: float, W: np.ndarray) -> np.ndarray:
     """Return K @ W for the Gaussian kernel matrix K of `rows`, holding one pair of tiles at a time."""
     out = np.zeros_like(W)
-    factor = -min(0.5 / sigma / sigma, 1e300)  # finite, so that a distance of zero stays one
+    with np.errstate(over="ignore", under="ignore"):
+        rows = rows / sigma  # before squares are taken, whatever the unit
+    if not np.all(np.isfinite(rows)):
+        raise ValueError(f"sigma={sigma:g} is so small beside Z that their ratio is no number; choose a larger one.")
     for upper, right in _tiles(len(rows)):
         # Distances by differences: the expansion |a|^2 + |b|^2 - 2ab would lose the digits that MMD needs.
         K = cdist(rows[upper], rows[right], "sqeuclidean")
         with np.errstate(over="ignore", under="ignore"):
-            K *= factor
+            K *= -0.5
             np.exp(K, out=K)
         out[upper] += K @ W[right]
         if upper != right:

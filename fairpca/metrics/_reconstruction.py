@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._moments import Centering, GroupMoments
-from fairpca._validation import Groups, check_choice, check_rows, encode_groups
+from fairpca._validation import Groups, check_choice, check_components, check_rows, encode_groups
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics._checks import by_group, check_basis
 
@@ -159,6 +159,7 @@ def reconstruction_losses(
         if V is None:
             raise ValueError("a projection matrix does not tell its target dimension; give n_components.")
         n_components = int(np.asarray(V).shape[1])
+    n_components = check_components(n_components, moments.shape[1])
     best = np.array([np.trace(M) - top_eigenpairs(M, n_components)[0].sum() for M in moments])
     return by_group(errors - best, labels, "reconstruction_loss")
 
@@ -204,6 +205,8 @@ def ab_difference(errors: Any) -> float:
     values = np.asarray(errors, dtype=np.float64)
     if values.ndim != 1 or values.size < 2:
         raise ValueError(f"errors has shape {values.shape}; give one error for each of at least two groups.")
+    if np.isnan(values).any():
+        raise ValueError(f"errors contains NaN: {values.tolist()}; give a number for each group.")
     return float(values.max() - values.min())
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from fairpca._moments import GroupMoments
-from fairpca._validation import check_rows
+from fairpca._validation import check_number, check_rows
 from fairpca.metrics._checks import check_basis
+from fairpca.solvers.spectral.units import unit_of
 
 __all__ = ["communality", "explained_variance_percent"]
 
@@ -47,6 +48,7 @@ def explained_variance_percent(X: Any, V: Any) -> float:
         rows = check_rows(X)
         V = check_basis(V, rows.shape[1])
         centred = rows - rows.mean(axis=0)
+        centred = centred * unit_of(centred)  # squares of extraordinary numbers vanish, or overflow
         kept, total = float(np.sum((centred @ V) ** 2)), float(np.sum(centred**2))
     if total <= 0:
         raise ValueError("all rows of X are equal, so there is no variance to explain; give data that vary.")
@@ -88,6 +90,5 @@ def communality(V: Any, feature: int | None = None) -> np.ndarray | float:
     values = np.sum(V * V, axis=1)
     if feature is None:
         return values
-    if not 0 <= feature < len(values):
-        raise ValueError(f"feature={feature} is out of range; V has {len(values)} features, numbered from 0.")
+    check_number("feature", feature, low=0, high=len(values) - 1, integer=True)
     return float(values[feature])

@@ -127,7 +127,7 @@ def mean_interval(
     """
     check_number("level", level, low=0.5, high=1.0, high_open=True)
     n = len(values)
-    if n < SMALLEST:
+    if n < SMALLEST or len(np.unique(parts)) == n:  # nothing varies within parts of one row
         return Interval(float(np.mean(values)) if n else float("nan"), float("nan"), float("nan"), n)
     mean = float(values.mean())
     down, up = _ends(values, parts, level, others)

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca._validation import Groups, encode_groups
+from fairpca._validation import Groups, check_choice, encode_groups
 
 __all__ = ["GroupScorer", "group_gap", "recovery_auc", "worst_group_error"]
 
@@ -38,6 +38,7 @@ class GroupScorer(BaseEstimator):
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, sensitive_features: Any = None) -> float:
         """Score a fitted projection, or a Pipeline that ends with one."""
+        check_choice("what", self.what, ("worst_group_error", "group_gap", "recovery_auc"))
         if sensitive_features is None:
             raise ValueError(
                 f"{self.what} got no sensitive_features. Switch metadata routing on (sklearn.set_config("
@@ -49,6 +50,11 @@ class GroupScorer(BaseEstimator):
             X, last = estimator[:-1].transform(X) if len(estimator) > 1 else X, estimator[-1]
         rows, projected = (np.asarray(part, dtype=np.float64) for part in (X, last.transform(X)))
         groups = encode_groups(sensitive_features, len(rows))
+        if self.what == "group_gap" and len(groups.labels) < 2:
+            raise ValueError(
+                f"group_gap needs two groups among the rows that are scored, and got {groups.labels!r}; use fewer "
+                "folds, or folds that hold all groups."
+            )
         if self.what == "recovery_auc":
             return -_recovery(projected, groups)
         if not hasattr(last, "inverse_transform"):

@@ -19,6 +19,8 @@ __all__ = ["Projection", "solve_mean_fair"]
 
 Projection = Literal["orthogonal", "oblique"]
 
+_TIED = 64 * float(np.finfo(float).eps)  # of the largest eigenvalue
+_EQUAL = 1e-26  # squared relative difference of covariances that is rounding
 _TOLERANCE = 1e-9  # of the total variance; more is rounding in ill-conditioned data, and is not called optimal
 
 
@@ -122,11 +124,16 @@ def _with_covariances(
         wanted = int(n_candidates)
     count = max(wanted, d)
     spread = np.zeros((room, room))
+    size = max(float(np.abs(covariances).max()) for covariances, _ in matched) or 1.0  # T is squared
     for covariances, weights in matched:
         shares = weights / weights.sum()
-        T = complement.T @ (covariances - np.tensordot(shares, covariances, axes=1)) @ complement
+        T = complement.T @ ((covariances - np.tensordot(shares, covariances, axes=1)) / size) @ complement
         spread += np.einsum("g,gij,gjk->ik", shares, T, T, optimize=True)
-    candidates = complement @ np.linalg.eigh(symmetrise(spread))[1][:, :count]
+    differences, directions = np.linalg.eigh(symmetrise(spread))
+    # Among directions that differ by no more than rounding the variance decides.
+    tied = differences[count - 1] + max(_TIED * float(differences[-1]), _EQUAL)
+    count = int(np.searchsorted(differences, tied, side="right"))
+    candidates = complement @ directions[:, :count]
     values, W = top_eigenpairs(symmetrise(candidates.T @ S @ candidates), d)
     V = np.linalg.qr(candidates @ W)[0]
     V = np.linalg.qr(V - Q @ (Q.T @ V))[0]

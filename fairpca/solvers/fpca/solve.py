@@ -19,6 +19,7 @@ __all__ = ["Rounding", "Solver", "solve_fpca"]
 
 Rounding = Literal["plain", "fair"]
 Solver = Literal["splitting", "cvxpy"]
+_ROUNDING = 1e-13  # of the variance: a gap below it is no gap where next to nothing can be kept
 
 
 def solve_fpca(
@@ -45,7 +46,8 @@ def solve_fpca(
     solver : {"splitting", "cvxpy"}, default="splitting"
         The package's own solver, or the program handed to CVXPY as a referee.
     tol : float, default=1e-7
-        Certified gap relative to max(|objective|, |bound|, <S, P>); ``status`` is ``"optimal"`` only if it is met.
+        Certified gap relative to max(|objective|, |bound|, <S, P>); ``status`` is ``"optimal"`` only if it is met, or
+        the gap is rounding of the variance.
     max_iter : int, default=5000
         Iterations of the splitting.
     tie_tol : float, default=1e-6
@@ -98,7 +100,7 @@ def solve_fpca(
         "method": method,
         **more,
     }
-    certified = bool(relative <= tol)
+    certified = bool(relative <= tol or gap <= _ROUNDING * float(np.trace(problem.S)))
     return SolverResult(
         rounded.V,
         "optimal" if certified else ("converged" if solver == "cvxpy" else "max_iter"),

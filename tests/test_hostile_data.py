@@ -1,0 +1,134 @@
+"""What an attack on the estimators found: answers that rounding, units or weights decided."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairpca import FPCA, PCA, RFPCA, GroupMoments, LinearEraser, MeanFairPCA, MinMaxFairPCA, metrics
+
+
+@pytest.fixture
+def alike():
+    """Two groups that differ by a shift only."""
+    half = np.random.default_rng(0).standard_normal((50, 4)) * [3, 2, 1, 0.5]
+    return np.vstack([half, half + [0, 0, 0, 1]]), np.repeat([0, 1], 50)
+
+
+@pytest.mark.parametrize("model", [FPCA(1), MeanFairPCA(1, match="mean+covariance")], ids=str)
+def test_equal_covariances_are_not_told_apart_by_their_rounding(model, alike):
+    X, groups = alike
+    expected = MeanFairPCA(1).fit(X, sensitive_features=groups).explained_variance_ratio_
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(100)
+        found = model.fit(X[order], sensitive_features=groups[order])
+        np.testing.assert_allclose(found.explained_variance_ratio_, expected)
+        assert found.result_.status == "optimal"
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-82, 1e78, 1e140])
+def test_matched_covariances_have_no_unit(unit):
+    groups = np.repeat([0, 1, 2], 20)
+    shapes = np.array([[1, 1, 1, 1], [3, 1, 1, 0.2], [0.3, 2, 1, 1]])
+    X = np.random.default_rng(0).standard_normal((60, 4)) * shapes[groups]
+    model = MeanFairPCA(1, match="mean+covariance")
+    here = model.fit(X, sensitive_features=groups).components_
+    np.testing.assert_allclose(model.fit(X * unit, sensitive_features=groups).components_, here, atol=1e-9)
+
+
+@pytest.mark.parametrize("total", [1e-6, 1 - 1e-12, 1.0, 1 + 1e-12, 1.001, 2.0, 60.0])
+def test_variances_do_not_explode_where_weights_sum_to_one(total):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    weights = np.full(60, total / 60)
+    plain = PCA(2).fit(X).explained_variance_ * 59 / 60
+    found = PCA(2).fit(X, sample_weight=weights).explained_variance_
+    factor = total / max(total - 1, total / 2)
+    np.testing.assert_allclose(found, plain * factor)
+    assert 1.0 <= factor <= 2.0
+
+
+@pytest.mark.parametrize("model", [MinMaxFairPCA(2), RFPCA(2), PCA(2), LinearEraser()], ids=str)
+def test_weights_are_no_numbers_of_rows(model):
+    X, groups = np.random.default_rng(0).standard_normal((60, 4)), np.repeat([0, 1], 30)
+    weights = np.full(60, 1 / 60)
+    once = model.fit(X, sensitive_features=groups, sample_weight=weights).transform(X)
+    model.partial_fit(X, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_allclose(model.transform(X), once)
+    model.fit(X, sensitive_features=groups, sample_weight=np.where(groups == 0, 1 / 30, 1.0))  # no warning of one row
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-162, 1e-155, 1e155, 1e200])
+def test_metrics_have_no_unit(unit):
+    X, groups = np.random.default_rng(0).standard_normal((60, 4)), np.repeat([0, 1], 30)
+    X[groups == 1] += 1
+    for estimator in ("biased", "unbiased"):
+        here = metrics.mmd_squared(X, groups, 2.0, estimator=estimator)
+        assert metrics.mmd_squared(X * unit, groups, 2.0 * unit, estimator=estimator) == pytest.approx(here)
+    test = metrics.mmd_permutation_test(X * unit, groups, 2.0 * unit, n_permutations=99, random_state=0)
+    assert test.p_value == 0.01
+    for rule in ("median", "code"):
+        assert metrics.median_bandwidth(X * unit, rule) == pytest.approx(unit * metrics.median_bandwidth(X, rule))
+    V = np.eye(4)[:, :2]
+    assert metrics.explained_variance_percent(X * unit, V) == pytest.approx(metrics.explained_variance_percent(X, V))
+
+
+def test_a_width_beside_which_rows_are_no_numbers():
+    X = np.random.default_rng(0).standard_normal((20, 2)) * 1e200
+    with pytest.raises(ValueError, match="sigma=1e-200 is so small beside Z"):
+        metrics.mmd_squared(X, np.repeat([0, 1], 10), 1e-200)
+
+
+@pytest.mark.parametrize("of", ["bool", "object", "nullable", "numbered", "mixed"])
+def test_paths_take_what_fit_takes(of):
+    numbers = np.random.default_rng(0).integers(0, 2, (40, 3))
+    X = {
+        "bool": numbers.astype(bool),
+        "object": numbers.astype(object),
+        "nullable": pd.DataFrame(numbers, columns=list("abc")).astype("Int64"),
+        "numbered": pd.DataFrame(numbers),
+        "mixed": pd.DataFrame(numbers, columns=list("abc")).assign(a=numbers[:, 0].astype(bool)),
+    }[of]
+    groups = np.arange(40) % 2
+    model = MinMaxFairPCA(1)
+    once = model.fit(X, sensitive_features=groups)
+    (found,) = model.path(X, sensitive_features=groups, n_components=[1])
+    np.testing.assert_allclose(found.components_, once.components_)
+    np.testing.assert_allclose(found.transform(X), once.transform(X))  # a warning of names would be an error
+    front = model.frontier(X, sensitive_features=groups).errors
+    np.testing.assert_allclose(front, model.frontier(numbers.astype(float), sensitive_features=groups).errors)
+    assert GroupMoments.from_data(X, groups).n_samples == 40
+    with pytest.raises(TypeError, match="convert it to numbers"):
+        GroupMoments.from_data(np.full((40, 2), "x", dtype=object), groups)
+
+
+@pytest.mark.parametrize("constraints", ["both", "mean"])
+def test_next_to_nothing_to_keep_is_no_iteration_limit(constraints):
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.standard_normal(20), rng.standard_normal(20) + 3]
+    model = FPCA(1, constraints=constraints).fit(np.c_[x, 2 * x, -x], sensitive_features=np.repeat([0, 1], 20))
+    assert model.result_.status == "optimal" and model.result_.objective == pytest.approx(0, abs=1e-9)
+
+
+def test_what_is_no_basis_is_told():
+    X, groups = np.random.default_rng(0).standard_normal((20, 4)), np.repeat([0, 1], 10)
+    V = np.eye(4)[:, :2]
+    with pytest.raises(ValueError, match="not orthonormal"):
+        metrics.reconstruction_errors(X, V * np.nan, groups)
+    for wrong in (3 * V, V * np.nan):
+        with pytest.raises(ValueError, match="the second basis is not orthonormal"):
+            metrics.subspace_distance(V, wrong)
+    for wrong, kind in ((9, ValueError), (-1, ValueError), (2.0, TypeError)):
+        with pytest.raises(kind, match="n_components"):
+            metrics.reconstruction_losses(X, V, groups, n_components=wrong)
+    with pytest.raises(ValueError, match="errors contains NaN"):
+        metrics.ab_difference([1.0, np.nan])
+    with pytest.raises(TypeError, match="feature must be an integer"):
+        metrics.communality(V, 1.5)
+    moments = GroupMoments.from_data(X, np.zeros(20))
+    assert MeanFairPCA(1, sensitive="numeric").fit(moments, sensitive_features=np.int64(3)).components_.shape == (1, 3)
+
+
+def test_parts_of_one_row_say_nothing():
+    from fairpca.report import mean_interval
+
+    interval = mean_interval(np.arange(12.0), np.arange(12))
+    assert interval.estimate == 5.5 and np.isnan(interval.low) and np.isnan(interval.high)
