@@ -90,5 +90,7 @@ def communality(V: Any, feature: int | None = None) -> np.ndarray | float:
     values = np.sum(V * V, axis=1)
     if feature is None:
         return values
-    check_number("feature", feature, low=0, high=len(values) - 1, integer=True)
+    check_number("feature", feature, integer=True)
+    if not 0 <= feature < len(values):
+        raise ValueError(f"feature={feature} is out of range; V has {len(values)} features, numbered from 0.")
     return float(values[feature])
