@@ -25,6 +25,18 @@ def test_stored_results_are_current(stored):
     assert not stale, f"run these again with --profile paper --save: {stale}"
 
 
+def test_stored_cells_are_those_of_the_grid(stored):
+    """Apart from the code's hash: splits, settings and sizes are the ones that were computed."""
+    for name, results in stored.items():
+        assert {cell.json for cell in get(name).grid("paper")} == set(results.cells["cell"]), name
+
+
+def test_a_smoke_run_is_a_small_part():
+    for name in names():
+        smoke, paper = (get(name).grid(profile) for profile in ("smoke", "paper"))
+        assert len(smoke) <= min(len(paper), 60), name
+
+
 def test_stored_tables_are_what_their_cells_give(stored, tmp_path):
     for name, results in stored.items():
         assert results.provenance["profile"] == "paper", name
