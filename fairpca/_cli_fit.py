@@ -15,6 +15,7 @@ from fairpca._old_names import known_old_names
 from fairpca._patience import Patience
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from fairpca._outputs import Outputs
@@ -217,25 +218,25 @@ def _literal(text: str) -> Any:
 
 
 def _report(estimator: Any, features: pd.DataFrame, prepared: Prepared) -> None:
-    """Print what was gained and lost against PCA with as many components, on these rows."""
-    import numpy as np
+    """Print what was gained and lost against PCA of the dimension that was asked for, on these rows."""
     import pandas as pd
 
-    from fairpca.metrics import explained_variance_percent, mmd_squared, reconstruction_errors, reconstruction_losses
+    from fairpca.metrics import average_reconstruction_error, mmd_squared, reconstruction_errors, reconstruction_losses
 
-    X, labels = features.to_numpy(), prepared.labels.to_numpy()
-    plain = fairpca.PCA(n_components=len(estimator.components_)).fit(X, sensitive_features=labels)
+    X, labels, d = features.to_numpy(), prepared.labels.to_numpy(), estimator.n_components
+    plain = fairpca.PCA(n_components=d).fit(X, sensitive_features=labels)
     table = pd.DataFrame({"rows": pd.Series(labels).value_counts().sort_index()})
     variances, discrepancies = {}, {}
     # What MBF-PCA bounds, by the kernel that it was fitted with; of more groups it is a sum, and of classes a part.
     sigma = getattr(estimator, "bandwidth_", None) if getattr(estimator, "fairness", "") == "dp" else None
     for name, model in (("PCA", plain), (type(estimator).__name__, estimator)):
-        basis = np.linalg.qr(model.components_.T)[0]  # what is reconstructed from the span, whatever its basis
-        variances[name] = explained_variance_percent(X, basis)
+        P = _given_back(model)
+        lost = average_reconstruction_error(X, center=X.mean(axis=0), projection=P)
+        variances[name] = 100.0 * (1.0 - lost / X.var(axis=0).sum())
         if sigma is not None and len(table) == 2:
-            discrepancies[name] = mmd_squared(X @ basis, labels, sigma=sigma)
-        table[f"error {name}"] = reconstruction_errors(X, basis, labels)
-        table[f"loss {name}"] = reconstruction_losses(X, basis, labels)
+            discrepancies[name] = mmd_squared(X @ model.components_.T, labels, sigma=sigma)
+        table[f"error {name}"] = reconstruction_errors(X, None, labels, projection=P)
+        table[f"loss {name}"] = reconstruction_losses(X, None, labels, projection=P, n_components=d)
     print("variance explained: " + ", ".join(f"{value:.2f} % ({name})" for name, value in variances.items()))
     if discrepancies:
         print("MMD² between the groups: " + ", ".join(f"{v:.4g} ({name})" for name, v in discrepancies.items()))
@@ -246,3 +247,19 @@ def _report(estimator: Any, features: pd.DataFrame, prepared: Prepared) -> None:
     print(
         "Errors are about the group's own mean, on the rows that were fitted; fairpca compare looks at held-out rows."
     )
+    if len(estimator.components_) != d:
+        print(
+            f"{type(estimator).__name__} has {len(estimator.components_)} components and PCA {d}: its map has extra "
+            "dimensions, each shrunk; what is kept and lost is what that map gives back (inverse_transform)."
+        )
+
+
+def _given_back(model: Any) -> np.ndarray:
+    """Return P with which a model gives rows back: ``inverse_transform(transform(X))`` is ``(X - mean) P + mean``.
+
+    That is the projection on the components where they are orthonormal. It is the affine map of a min-max solution
+    with extra dimensions, whose losses are those of the solution, and the code with its decoder where it is oblique.
+    """
+    scale = getattr(model, "scale_", 1.0)
+    P: np.ndarray = (model.components_ / scale).T @ (getattr(model, "decoder_", model.components_) * scale)
+    return P

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairpca import _cli_table
+
+if TYPE_CHECKING:
+    from fairpca.own_data import SavedModel
 
 
 def add_apply(parser: argparse.ArgumentParser) -> None:
@@ -66,16 +70,18 @@ def run_inspect(options: argparse.Namespace) -> int:
     model = load_model(options.model)
     facts = model.provenance
     if options.json:
-        features = {"features": model.feature_names, "components": model.components}
+        features = {"features": model.feature_names, "components": model.components, "variance_kept": _kept(model)}
         print(json.dumps({**facts, **features}, indent=2, ensure_ascii=True))
         return 0
+    found, asked = len(model.components), facts["parameters"].get("n_components", len(model.components))
+    extra = "" if found == asked else f" ({asked} asked for)"
     parameters = ", ".join(f"{name}={value}" for name, value in facts["parameters"].items())
     bound = f", bound {facts['bound']:.6g} ({facts['certificate']})" if facts["bound"] is not None else ", no bound"
     lines = [
         f"method      {facts['estimator']}({parameters})",
         f"status      {facts['status']}, objective {facts['objective']:.6g}{bound}",
-        f"components  {len(model.components)} of {len(model.feature_names)} features, "
-        f"{100 * sum(facts['explained_variance_ratio']):.2f} % of the variance",
+        f"components  {found}{extra} of {len(model.feature_names)} features, "
+        f"{100 * _kept(model):.2f} % of the variance",
         f"groups      {' / '.join(facts['sensitive'])}: "
         + ", ".join(f"{label} ({count})" for label, count in facts["groups"].items()),
         f"data        {facts['source']}, {facts['rows']} of {facts['rows_read']} rows, SHA-256 {facts['data_sha256']}",
@@ -86,3 +92,15 @@ def run_inspect(options: argparse.Namespace) -> int:
     ]
     print("\n".join(map(_cli_table.printable, lines)))
     return 0
+
+
+def _kept(model: SavedModel) -> float:
+    """Return the share of the variance that transform and inverse_transform keep.
+
+    An affine min-max solution shrinks a direction to the length l, and so the variance of its scores to the share l².
+    Back and forth it keeps the share 1 - (1 - l²)², which is 2 - l² times as much.
+    """
+    shares = model.provenance["explained_variance_ratio"]
+    if model.provenance["estimator"] != "MinMaxFairPCA":  # the only one that shrinks directions
+        return float(sum(shares))
+    return float((2.0 - (model.arrays["matrix"] ** 2).sum(axis=0)) @ shares)

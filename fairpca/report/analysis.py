@@ -19,7 +19,7 @@ from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versio
 from fairpca.report.command import command
 from fairpca.report.comparison import Comparison, compare
 from fairpca.report.measures import Settings, declared
-from fairpca.report.page import close, figure_html, table_html
+from fairpca.report.page import close, figure_html, listed, table_html
 from fairpca.report.whole_table import chosen_dimensions, crossed_groups, errors_by_dimension, group_loadings
 
 __all__ = ["Analysis", "Piece", "analyse", "report_schema"]
@@ -112,12 +112,9 @@ class Analysis:
 
     def remarks(self) -> Piece:
         """What a reader has to know before anything else."""
-        from html import escape
-
         lines = [*self.prepared.warnings, *self.comparison.notes, *self.prepared.notes]
         lines += [f"{name} left out: {reason}" for name, reason in self.comparison.skipped.items()]
-        made = "".join(f'<p class="warning">{escape(line)}</p>' for line in lines)
-        return Piece(made or "<p>Nothing unusual was found when the table was read.</p>")
+        return Piece("".join(listed(lines)) or "<p>Nothing unusual was found when the table was read.</p>")
 
     def methods(self, n_components: int | None = None) -> Piece:
         """All methods on new rows."""
@@ -145,7 +142,9 @@ class Analysis:
         rows["metric"] = [_title(metric) for metric in rows["metric"]]
         rows["method"] = [self.comparison.titles.get(m, m) for m in rows["method"]]
         caption = f"{self.comparison.level:.0%} intervals for new rows (errors in % of the variance)"
-        return Piece(table_html(rows.rename(columns={"n_components": "components", "n": "rows"}), caption))
+        table = table_html(rows.rename(columns={"n_components": "components", "n": "rows"}), caption)
+        notes = [note for d in sorted(set(rows["n_components"])) for note in self.comparison.notes_on(d)]
+        return Piece(table + "".join(listed(notes)))
 
     def carriers(self, count: int = 12) -> Piece:
         """The features that carry the group into PCA's components."""
@@ -162,10 +161,11 @@ class Analysis:
         """How each fit ended, and what its certificate is worth."""
         found = self.comparison.statuses.copy()
         found["method"] = [self.comparison.titles.get(m, m) for m in found["method"]]
-        table = found.groupby(["method", "n_components", "status", "certificate"], sort=False, as_index=False).agg(
+        by = ["method", "n_components", "components", "status", "certificate"]
+        table = found.groupby(by, sort=False, as_index=False).agg(
             fits=("part", "size"), gap=("gap", "max"), seconds=("seconds", "sum")
         )
-        return Piece(table_html(table.rename(columns={"n_components": "components"}), "Fits", 4))
+        return Piece(table_html(table.rename(columns={"n_components": "asked for"}), "Fits", 4))
 
     def versions(self) -> Piece:
         """Versions that the numbers depend on."""
@@ -180,7 +180,8 @@ class Analysis:
         table = self.comparison.table(dimension, metrics)
         table.columns = pd.Index([declared(name).title for name in table.columns])
         table.insert(0, "method", [self.comparison.titles.get(name, name) for name in table.index])
-        return Piece(table_html(table, f"{caption}, {dimension} components"))
+        notes = listed(self.comparison.notes_on(dimension))
+        return Piece(table_html(table, f"{caption}, {dimension} components") + "".join(notes))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Pictures

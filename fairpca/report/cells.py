@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._validation import Groups
-from fairpca.report.measures import Settings, Yardstick, evaluate
+from fairpca.report.measures import Settings, Yardstick, code_dimensions, evaluate, own_decoder
 from fairpca.report.method import Method, Rows, fit_method
 
 __all__ = ["Cell", "Part", "group_scores", "measured_cell", "parts_of", "squared_errors"]
@@ -46,6 +47,7 @@ class Cell:
     result: Any
     seconds: float
     note: str
+    components: int  # that the method has, which may be more than it was asked for
 
     def values(self) -> pd.DataFrame:
         """All numbers, one a row."""
@@ -59,6 +61,7 @@ class Cell:
             "method": self.method,
             "n_components": self.n_components,
             "part": self.part,
+            "components": self.components,
             "status": getattr(self.result, "status", ""),
             "certificate": getattr(self.result, "certificate", ""),
             "gap": float(getattr(self.result, "gap", float("nan"))),
@@ -117,23 +120,37 @@ def measured_cell(part: Part, method: Method, n_components: int) -> Cell:
     yard = part.yardstick(n_components)
     measures = evaluate(fitted, yard)
     Z_train, Z_test = fitted.encode(train.X, train.groups), fitted.encode(test.X, test.groups)
+    own = own_decoder(fitted, Z_train, n_components)
     return Cell(
         method.name,
         n_components,
         part.number,
         measures,
-        100.0 * squared_errors(Z_train, train.X, Z_test, test.X) / yard.total,
+        100.0 * squared_errors(Z_train, train.X, Z_test, test.X, own) / yard.total,
         test.groups.codes,
         np.full(len(test), part.number),
         group_scores(Z_train, train.groups.codes, Z_test),
         getattr(fitted.model, "result_", None),
         fitted.seconds,
         " ".join(fitted.notes),
+        code_dimensions(Z_train, n_components),
     )
 
 
-def squared_errors(Z_train: np.ndarray, train: np.ndarray, Z_test: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Squared error of each row, decoded by least squares on the training rows; its group means are the errors."""
+def squared_errors(
+    Z_train: np.ndarray,
+    train: np.ndarray,
+    Z_test: np.ndarray,
+    test: np.ndarray,
+    own: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """Squared error of each row; its group means are the errors.
+
+    Rows are decoded by least squares on the training rows, or by `own`: see
+    :func:`fairpca.report.measures.own_decoder`.
+    """
+    if own is not None:
+        return np.asarray(np.sum((test - own(Z_test)) ** 2, axis=1))
     z, x = Z_train.mean(axis=0), train.mean(axis=0)
     B = np.linalg.lstsq(Z_train - z, train - x, rcond=1e-10)[0]
     return np.asarray(np.sum((test - x - (Z_test - z) @ B) ** 2, axis=1))

@@ -38,7 +38,8 @@ class Comparison:
         One row a method, dimension and metric: ``method, n_components, metric, estimate, low, high, n``. The estimate
         is the mean over the parts; intervals are given for errors, their gap and the linear recovery of the group.
     statuses : DataFrame
-        ``method, n_components, part, status, certificate, seconds, note`` of each fit.
+        ``method, n_components, part, components, status, certificate, gap, seconds, note`` of each fit. `components`
+        is what the method has, which may be more than the `n_components` that it was asked for.
     skipped : dict of str to str
         Methods that could not be used, and why.
     groups : dict of str to int
@@ -58,14 +59,37 @@ class Comparison:
     level: float
     titles: Mapping[str, str] = field(default_factory=dict)
 
+    def _dimensions(self) -> list[int]:
+        return sorted(set(self.frame["n_components"]))
+
     def _rows(self, n_components: int | None) -> pd.DataFrame:
-        known = sorted(set(self.frame["n_components"]))
+        known = self._dimensions()
         dimension = known[-1] if n_components is None else n_components
         if dimension not in known:
             raise ValueError(
                 f"n_components={n_components} was not compared; the dimensions are {', '.join(map(str, known))}."
             )
         return self.frame[self.frame["n_components"] == dimension]
+
+    def notes_on(self, n_components: int) -> tuple[str, ...]:
+        """Return what a reader of the table of one dimension has to know: who has more components than asked for."""
+        more = [self._more(*fits, n_components) for fits in self.statuses.groupby("method", sort=False)]
+        told = ", ".join(filter(None, more))
+        if not told:
+            return ()
+        return (
+            f"{told}: for more than two groups the best map may need extra dimensions; variance, errors and losses are "
+            "those of the method's own map, recovery and decisions see all its components",
+        )
+
+    def _more(self, method: Any, fits: pd.DataFrame, n_components: int) -> str:
+        asked = fits[fits["n_components"] == n_components]
+        found = asked.loc[asked["components"] > n_components, "components"]
+        if found.empty:
+            return ""
+        number = " or ".join(map(str, sorted(set(found))))
+        where = "" if len(found) == len(asked) else f" in {len(found)} of {len(asked)} fits"
+        return f"{self.titles.get(method, method)} has {number} components instead of {n_components}{where}"
 
     def table(self, n_components: int | None = None, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the estimates, one row a method; default the largest dimension and the measures that all have."""
@@ -117,7 +141,7 @@ class Comparison:
         return {
             "level": self.level,
             "groups": dict(self.groups),
-            "notes": [*self.notes],
+            "notes": [*self.notes, *(note for d in self._dimensions() for note in self.notes_on(d))],
             "skipped": dict(self.skipped),
             "methods": dict(self.titles),
             "results": plain(self.frame.to_dict(orient="records")),

@@ -6,12 +6,12 @@ import base64
 import html
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-__all__ = ["close", "comparison_page", "figure_html", "page", "table_html"]
+__all__ = ["close", "comparison_page", "figure_html", "listed", "page", "table_html"]
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -84,7 +84,7 @@ def comparison_page(comparison: Any, title: str) -> str:
     """Return a comparison as a page: what was compared, all estimates with intervals, a picture a dimension."""
     frame, parts = comparison.frame, [f"<h1>{html.escape(title)}</h1>"]
     groups = pd.DataFrame(comparison.groups.items(), columns=["group", "rows"])
-    parts += [table_html(groups, "Groups"), *_listed(comparison.notes)]
+    parts += [table_html(groups, "Groups"), *listed(comparison.notes)]
     for dimension in sorted(set(frame["n_components"])):
         parts.append(f"<h2>{dimension} components</h2>")
         ax = comparison.plot(n_components=dimension)
@@ -95,9 +95,11 @@ def comparison_page(comparison: Any, title: str) -> str:
         close(ax.figure)
         rows = frame[frame["n_components"] == dimension].drop(columns="n_components")
         parts.append(table_html(rows, f"All estimates, {dimension} components"))
+        parts += listed(comparison.notes_on(dimension))
     skipped = [f"{name} was left out: {reason}" for name, reason in comparison.skipped.items()]
-    return page(title, "\n".join([*parts, *_listed(skipped)]))
+    return page(title, "\n".join([*parts, *listed(skipped)]))
 
 
-def _listed(lines: Sequence[str]) -> list[str]:
+def listed(lines: Iterable[str]) -> list[str]:
+    """Return what a reader has to know, a paragraph a line."""
     return [f'<p class="warning">{html.escape(line)}</p>' for line in lines]

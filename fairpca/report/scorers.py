@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca._validation import Groups, check_choice, encode_groups
+from fairpca._validation import Groups, check_choice, check_given, encode_groups
 
 __all__ = ["GroupScorer", "group_gap", "recovery_auc", "worst_group_error"]
 
@@ -45,6 +45,7 @@ class GroupScorer(BaseEstimator):
                 "enable_metadata_routing=True)) and pass sensitive_features to fit of the search, or to cross_validate "
                 "in params."
             )
+        check_given(X, sensitive_features=sensitive_features)
         last = estimator
         if isinstance(estimator, Pipeline):
             X, last = estimator[:-1].transform(X) if len(estimator) > 1 else X, estimator[-1]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import fairpca
+from fairpca.metrics import reconstruction_errors
 from fairpca.own_data import Prepared
 
 __all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings"]
@@ -30,14 +31,13 @@ def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
     models = {"PCA": fairpca.PCA(), "min-max": fairpca.MinMaxFairPCA()}
     if moments.n_groups < 2:
         models.pop("min-max")
-    M = moments.second_moments("group")
     for name, model in models.items():
         for fitted in model.path(moments, n_components=range(1, top + 1)):
-            basis = np.linalg.qr(fitted.components_.T)[0]
-            for label, matrix in zip(moments.labels, M, strict=True):
-                left = np.trace(matrix) - np.vdot(basis, matrix @ basis)
+            # The map, not the span: with more than two groups min-max may have extra components, which it shrinks.
+            errors = reconstruction_errors(moments, projection=fitted.components_.T @ fitted.components_)
+            for label, error in errors.items():
                 row = {"n_components": fitted.n_components, "group": str(label), "method": name}
-                rows.append({**row, "error": float(100.0 * max(left, 0.0) / total)})
+                rows.append({**row, "error": float(100.0 * max(error, 0.0) / total)})
     return pd.DataFrame(rows)
 
 

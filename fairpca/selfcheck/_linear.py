@@ -25,7 +25,7 @@ def pca(rng: np.random.Generator) -> Iterator[Finding]:
     singular = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
     expected = singular[:d] ** 2 / (len(X) - 1)
     expected = np.append(expected, np.zeros(d - len(expected)))
-    size = max(float(expected[0]), np.finfo(float).tiny)
+    size = max(float(expected[0]), (1e-9 * float(np.abs(X).max())) ** 2, np.finfo(float).tiny)  # of equal rows: zero
     yield Finding("explained variances", float(np.abs(model.explained_variance_ - expected).max()) / size, 1e-11)
     yield Finding("orthonormal rows", float(np.abs(model.components_ @ model.components_.T - np.eye(d)).max()), 1e-10)
 

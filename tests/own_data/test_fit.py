@@ -7,10 +7,12 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from extra_dimensions import three_axes
 
 import fairpca
 from fairpca import _cli_fit as cli_fit
 from fairpca import cli
+from fairpca.metrics import reconstruction_losses
 
 
 @pytest.fixture
@@ -226,3 +228,53 @@ def test_report_of_mbfpca_has_the_quantity_that_it_bounds(people, tmp_path, caps
     assert f"MMD² between the groups: {model.mmd2_:.4g} (PCA), {model.mmd2_:.4g} (MBFPCA)" in capsys.readouterr().out
     assert cli.main([*command[:1], "minmax", *command[2:], "--out", str(tmp_path / "o.csv")]) == 0
     assert "MMD²" not in capsys.readouterr().out
+
+
+def _columns(report):
+    """Numbers of the report by column, a list of groups each."""
+    lines = report.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.split()[:2] == ["group", "rows"])
+    names = re.split(r"\s+(?=rows|error|loss)", lines[head].strip())
+    rows = [line.split() for line in lines[head + 1 :] if len(line.split()) == len(names)]
+    return {name: [float(row[j]) for row in rows] for j, name in enumerate(names) if j}
+
+
+def test_report_of_extra_dimensions_is_of_the_map(tmp_path, capsys):
+    """Two components, which shrink, beside PCA of the one asked for."""
+    path = tmp_path / "axes.csv"
+    table, group = three_axes()
+    X = table.to_numpy()
+    table.assign(group=group).to_csv(path, index=False)
+    command = ["fit", "minmax", str(path), "--sensitive", "group", "--scale", "none", "--far", "keep", "--report"]
+    command += ["--components", "1", "--set", "centering=group"]
+    assert cli.main([*command, "--out", str(tmp_path / "o.csv")]) == 0
+    report = capsys.readouterr().out
+    model = fairpca.MinMaxFairPCA(1, centering="group").fit(table, sensitive_features=group)
+    assert len(model.components_) == 2 and "MinMaxFairPCA has 2 components and PCA 1" in report
+    found = _columns(report)
+    assert found["error MinMaxFairPCA"] == pytest.approx(model.errors_.tolist(), abs=1e-5)
+    assert found["loss MinMaxFairPCA"] == pytest.approx(model.losses_.tolist(), abs=1e-5)
+    left = table.to_numpy() - model.inverse_transform(model.transform(table))
+    slow = [np.sum(left[group == name].var(axis=0)) for name in "abc"]
+    assert found["error MinMaxFairPCA"] == pytest.approx(slow, abs=1e-5)
+    assert f"{100 * (1 - left.var(axis=0).sum() / X.var(axis=0).sum()):.2f} % (MinMaxFairPCA)" in report
+    plain = reconstruction_losses(X, fairpca.PCA(1).fit(X, sensitive_features=group).components_.T, group)
+    assert found["loss PCA"] == pytest.approx(plain.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "sign"), [("mean", "projection=oblique"), ("fpca", "options={'standardise': True}")]
+)
+def test_report_is_of_what_comes_back(people, tmp_path, capsys, method, sign):
+    """An oblique code has a decoder of its own, and FPCA its scale; a projection on the span knows neither."""
+    path, table = people
+    command = ["fit", method, str(path), "--sensitive", "sex", "--drop", "old", "--scale", "none", "--far", "keep"]
+    assert cli.main([*command, "--set", sign, "--report", "--out", str(tmp_path / "o.csv")]) == 0
+    report = capsys.readouterr().out
+    X, sex = table[list("abcd")], table["sex"].to_numpy()
+    model = cli_fit.estimator_of(method, 2, [sign]).fit(X, sensitive_features=sex)
+    left = X.to_numpy() - model.inverse_transform(model.transform(X))
+    name = type(model).__name__
+    slow = [np.sum(left[sex == group].var(axis=0)) for group in ("f", "m")]
+    assert _columns(report)[f"error {name}"] == pytest.approx(slow, abs=1e-5)
+    assert f"{100 * (1 - left.var(axis=0).sum() / X.var(axis=0, ddof=0).sum()):.2f} % ({name})" in report

@@ -7,10 +7,11 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from extra_dimensions import three_axes
 
 import fairpca
 from fairpca import cli
-from fairpca.own_data import Rules, SavedModel, as_table, load_model, prepare, provenance
+from fairpca.own_data import Rules, SavedModel, as_table, load_model, prepare, provenance, read_table
 
 N = 80
 
@@ -102,6 +103,25 @@ def test_inspect(files, capsys):
         assert word in text
     assert cli.main(["inspect", str(files[1]), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == N
+
+
+@pytest.mark.parametrize("scale", ["none", "standardise"])
+def test_inspect_of_extra_dimensions_is_of_the_map(tmp_path, capsys, scale):
+    """Scores of shrunken directions have less variance than the map gives back."""
+    table, group = three_axes(shift=1e5)
+    data, model = tmp_path / "axes.csv", tmp_path / "m.npz"
+    table.assign(group=group).to_csv(data, index=False)
+    command = ["fit", "minmax", str(data), "--sensitive", "group", "--scale", scale, "--components", "1"]
+    assert cli.main([*command, "--model", str(model)]) == 0
+    saved_model = load_model(model)
+    rows, _ = saved_model.prepare(read_table(data))
+    back = saved_model.inverse_transform(saved_model.transform(rows))
+    kept = 1 - (rows - back).var(axis=0).sum() / rows.var(axis=0).sum()
+    capsys.readouterr()
+    assert cli.main(["inspect", str(model)]) == 0
+    assert f"components  2 (1 asked for) of 4 features, {100 * kept:.2f} % of the variance" in capsys.readouterr().out
+    assert cli.main(["inspect", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["variance_kept"] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize(

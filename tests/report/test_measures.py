@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from fairpca.metrics import mmd_permutation_test, reconstruction_errors, reconstruction_losses
 from fairpca.report import MEASURES, Method, Rows, Settings, Yardstick, evaluate, fit_method, get_method
-from fairpca.report.measures import declared
+from fairpca.report.measures import code_dimensions, declared, own_decoder
 
 SETTINGS = Settings(kernel_rows=150, permutations=99, tree_rounds=5)
 
@@ -130,6 +130,28 @@ def test_many_groups():
     assert {f"error:{g}" for g in range(5)} <= set(values)
     assert values["gap:loss"] == pytest.approx(0, abs=1e-6)
     assert 0.5 < values["linear_auc"] < 1
+
+
+@pytest.mark.parametrize(("spread", "components"), [(3.0, 3), (0.0, 2)])
+def test_a_code_of_more_dimensions_has_its_own_way_back(spread, components):
+    """Columns that others determine are no dimensions: with two, the decoder is learnt as for everybody."""
+
+    class Three:
+        def transform(self, X):
+            return np.column_stack([X[:, :2], X[:, 0] + spread * X[:, 2]])
+
+        def inverse_transform(self, Z):
+            return np.column_stack([Z[:, :2], np.zeros((len(Z), 4))])
+
+    rows = table(0, 200)
+    fitted = fit_method(Method("t", "T", "x", "T.", lambda rows, d: Three()), rows, 2)
+    Z = fitted.model.transform(rows.X)
+    assert code_dimensions(Z, 2) == components and (own_decoder(fitted, Z, 2) is None) == (components == 2)
+    values = evaluate(fitted, Yardstick(rows, rows, 2, SETTINGS))
+    learnt = LinearRegression().fit(Z, rows.X).predict(Z)
+    back = fitted.model.inverse_transform(Z) if components == 3 else learnt
+    lost = ((rows.X - back) ** 2).sum() / ((rows.X - rows.X.mean(axis=0)) ** 2).sum()
+    assert values["variance"] == pytest.approx(100 * (1 - lost))
 
 
 def test_a_method_that_looks_at_the_group_has_no_linear_map():

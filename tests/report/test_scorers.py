@@ -1,6 +1,7 @@
 """Scorers in scikit-learn's searches, with metadata routing switched on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.linear_model import LogisticRegression
@@ -86,3 +87,16 @@ def test_recovery_needs_no_way_back(rows):
     assert -0.6 < recovery_auc()(eraser, X, sensitive_features=sex) < -0.3  # near one half, by whatever rows
     with pytest.raises(TypeError, match="LinearEraser has no inverse_transform"):
         group_gap()(eraser, X, sensitive_features=sex)
+
+
+def test_groups_in_another_order_are_refused(rows):
+    X, sex = rows
+    frame = pd.DataFrame(X, index=[f"row {i}" for i in range(len(X))])
+    model = PCA(n_components=2).fit(frame, sensitive_features=sex)
+    turned = pd.Series(sex, index=frame.index).sample(frac=1.0, random_state=0)
+    for scorer in (worst_group_error(), group_gap(), recovery_auc()):
+        with pytest.raises(ValueError, match="sensitive_features has the index of X in another order"):
+            scorer(model, frame, sensitive_features=turned)
+    assert group_gap()(model, frame, sensitive_features=turned.loc[frame.index]) == group_gap()(
+        model, frame, sensitive_features=sex
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from fairpca.report.method import Fitted, Rows
 
-__all__ = ["Decoder", "LinearCode", "linear_code"]
+__all__ = ["Decoder", "LinearCode", "code_dimensions", "linear_code", "own_decoder"]
 
 _RANK = 1e-10
 
@@ -52,13 +53,32 @@ def linear_code(fitted: Fitted, train: Rows, n_components: int) -> LinearCode | 
     V = Vt[singular > _RANK * max(float(singular.max(initial=0.0)), 1e-300)].T
     if np.allclose(A @ A.T, np.eye(len(A)), atol=1e-9):
         return LinearCode(A, A.T @ A, V)
-    if V.shape[1] <= n_components:
-        return LinearCode(A, Decoder(train.X @ A.T, train.X).B.T @ A, V)
+    Z = train.X @ A.T
+    if code_dimensions(Z, n_components) <= n_components:
+        return LinearCode(A, Decoder(Z, train.X).B.T @ A, V)
     inverse: Any = getattr(fitted.model, "inverse_transform", None)
     if inverse is None:
         return None
     P = (np.asarray(inverse(origin + A.T)) - np.asarray(inverse(origin))).T
     return LinearCode(A, P, V)
+
+
+def code_dimensions(Z: np.ndarray, n_components: int) -> int:
+    """Return how many dimensions a code of training rows has: its columns, or its rank where there are too many."""
+    if Z.shape[1] <= n_components:
+        return Z.shape[1]
+    return int(np.linalg.matrix_rank(Z - Z.mean(axis=0), rtol=_RANK))
+
+
+def own_decoder(fitted: Fitted, Z: np.ndarray, n_components: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return the method's own way back where it codes more dimensions than it was asked for, or None.
+
+    A decoder that is learnt from all of them would be compared with decoders of fewer dimensions. What such a method
+    promises is the loss of its own map, so variance and errors are of that map too. None: the decoder is learnt.
+    """
+    if code_dimensions(Z, n_components) <= n_components:
+        return None
+    return getattr(fitted.model, "inverse_transform", None)
 
 
 class Decoder:

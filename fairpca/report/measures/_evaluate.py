@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairpca.report.measures._code import linear_code
+from fairpca.report.measures._code import linear_code, own_decoder
 from fairpca.report.measures._decisions import decisions
 from fairpca.report.measures._dependence import mmd, recovery
 from fairpca.report.measures._reconstruction import losses, optimality_gaps, reconstruction
@@ -32,7 +32,7 @@ def evaluate(fitted: Fitted, yard: Yardstick) -> dict[str, float]:
     Z_test = fitted.encode(yard.test.X, yard.test.groups)
     code = linear_code(fitted, yard.train, yard.n_components)
     return {
-        **reconstruction(yard, Z_train, Z_test),
+        **reconstruction(yard, Z_train, Z_test, own_decoder(fitted, Z_train, yard.n_components)),
         **losses(yard, code),
         **mmd(yard, Z_test),
         **recovery(yard, Z_test),

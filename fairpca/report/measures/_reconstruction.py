@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairpca.report.measures._code import Decoder, LinearCode
@@ -15,15 +17,18 @@ def _over_groups(name: str, values: np.ndarray, labels: tuple) -> dict[str, floa
     return table | {f"worst_{name}": float(values.max()), f"{name}_gap": float(np.ptp(values))}
 
 
-def reconstruction(yard: Yardstick, Z_train: np.ndarray, Z_test: np.ndarray) -> dict[str, float]:
+def reconstruction(
+    yard: Yardstick, Z_train: np.ndarray, Z_test: np.ndarray, own: Callable[[np.ndarray], np.ndarray] | None = None
+) -> dict[str, float]:
     """Return the variance that the best linear decoder gives back, and the groups' errors.
 
     The decoder is learnt from the training rows of all groups, whatever the method's own inverse is: it is what the
-    representation tells linearly about the row. Errors are shares (%) of the training rows' total variance, and
-    differences of means that a method removes count as error.
+    representation tells linearly about the row. The exception is `own`, of a method that codes more dimensions than
+    it was asked for. Errors are shares (%) of the training rows' total variance, and differences of means that a
+    method removes count as error.
     """
-    test = yard.test
-    squares = np.sum((test.X - Decoder(Z_train, yard.train.X)(Z_test)) ** 2, axis=1)
+    test, decoder = yard.test, own or Decoder(Z_train, yard.train.X)
+    squares = np.sum((test.X - decoder(Z_test)) ** 2, axis=1)
     total = np.sum((test.X - yard.train.X.mean(axis=0)) ** 2)
     errors = 100.0 * (test.indicators.T @ squares) / test.groups.counts / yard.total
     kept = {"variance": float(100.0 * (1.0 - squares.sum() / total))}
