@@ -346,7 +346,7 @@ def _as_floats(data: np.ndarray) -> np.ndarray:
 
 
 def _less(counts: Any, ddof: int) -> Any:
-    """Counts less `ddof`, but half of them at least: weights may sum to one or less, and are no numbers of rows then."""
+    """Counts less `ddof`, but half of them at least: weights may sum to one or less, and count no rows then."""
     return np.where(counts > 0, np.maximum(counts - ddof, counts / 2), 1)
 
 

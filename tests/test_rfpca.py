@@ -23,6 +23,7 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_subgradient,
 )
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
+from fairpca.solvers.rfpca._starts import pair_planes
 
 
 @pytest.fixture
@@ -343,6 +344,15 @@ def test_every_part_of_a_search_looks_at_the_clock(monkeypatch):
         assert result.objective >= results[None].objective * (1 - 1e-9)
 
 
+def test_a_time_limit_that_is_not_reached_changes_nothing():
+    rng = np.random.default_rng(0)
+    moments = np.array([Y.T @ Y / 9 for Y in rng.standard_normal((3, 9, 4)) * rng.uniform(0.3, 2, (3, 1, 4))])
+    problem = (moments, np.full(3, 1 / 3), 2, 0.5, np.full(3, 0.05))
+    free, limited = solve_rfpca_groups(*problem), solve_rfpca_groups(*problem, time_limit=1e6)
+    np.testing.assert_array_equal(limited.V, free.V)
+    assert (limited.bound, limited.status) == (free.bound, free.status)
+
+
 def test_values_of_all_pairs_are_those_of_the_formula():
     """The J of Theorem B.2, their slopes and chords, by a double loop."""
     rng = np.random.default_rng(1)
@@ -377,3 +387,17 @@ def test_values_of_all_pairs_are_those_of_the_formula():
         np.testing.assert_array_equal(objective.slopes(low, 0.0, np.array([3, 7])), slopes[[3, 7]])
         sizes = rng.uniform(size=m)
         assert objective.largest_weight(sizes) == pytest.approx((np.abs(objective.weights) @ sizes).max())
+
+
+def test_of_many_pairs_those_with_the_most_different_errors_are_solved():
+    """Five groups have ten pairs; the planes are those of the six whose errors differ the most, in that order."""
+    rng = np.random.default_rng(3)
+    moments = np.array([A @ A.T for A in rng.standard_normal((5, 4, 4))])
+    shares, eps, errors = np.full(5, 0.2), np.full(5, 0.05), np.array([3.0, 2.9, 7.0, 1.0, 2.5])
+    apart = sorted(((abs(errors[a] - errors[b]), a, b) for a in range(5) for b in range(a)), reverse=True)
+    planes = list(pair_planes(moments, shares, 2, 0.3, eps, "corrected", errors))
+    assert len(planes) == 6
+    for V, (_, a, b) in zip(planes, apart, strict=False):
+        both = [b, a]
+        expected = solve_rfpca(moments[both], np.array([0.5, 0.5]), 2, 0.3 / 0.4, eps[both]).V
+        assert subspace_distance(V, expected) < 1e-5

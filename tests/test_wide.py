@@ -117,6 +117,19 @@ def test_streamed_pencil_finds_what_the_pencil_finds():
     assert streamed.basis.shape[1] < 200
 
 
+@pytest.mark.parametrize("shift", [1.0, -1e3])
+def test_a_multiple_of_the_identity_moves_the_sum_and_not_its_error(shift):
+    """Also where all eigenvalues become negative; the basis is rough, so that there is an error."""
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((120, 120))
+    M = np.stack([A @ A.T, np.eye(120)])
+    streamed = StreamedPencil(lambda X: M @ X, np.trace(M, axis1=1, axis2=2), 120, tol=1e-2)
+    streamed.refine([(1.0, 0.0)], 3)
+    sums = [streamed.whole_top_sum(weights, 3) for weights in ((1.0, 0.0), (1.0, shift))]
+    assert sums[0] > streamed.top((1.0, 0.0), 3, refine=False)[0].sum() * (1 + 1e-6)
+    assert sums[1] - 3 * shift == pytest.approx(sums[0], rel=1e-9)
+
+
 def test_what_is_wrong_is_said():
     X, group = table(2, n=40, p=12)
     rows = WideRows(X, group)
@@ -138,6 +151,8 @@ def test_what_is_wrong_is_said():
         solve_minmax_wide(rows, 12)
     with pytest.raises(ValueError, match="between 1 and 11"):
         MeanFairPCA(12).fit(rows)
+    with pytest.raises(TypeError, match="max_iter must be an integer"):
+        solve_minmax_wide(rows, 3, max_iter=2.5)
     with pytest.warns(UserWarning, match="single group"):
         MeanFairPCA(2).fit(WideRows(X))
     calls = []

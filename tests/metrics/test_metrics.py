@@ -330,6 +330,8 @@ def slow_delta_f_lin(Z, y, costs, order):
         total = 0.0
         for fold in folds:
             rest = np.setdiff1d(np.arange(n), fold)
+            if y[fold].all() or not y[fold].any() or y[rest].all() or not y[rest].any():
+                continue
             w = SVC(C=cost, kernel="linear", tol=1e-8).fit(Z[rest], y[rest]).coef_[0]
             total += ks_2samp(Z[fold][y[fold]] @ w, Z[fold][~y[fold]] @ w).statistic
         totals.append(total)
@@ -472,3 +474,33 @@ def test_costs_are_five_powers_of_a_hundred_around_one():
     from fairpca.metrics._separation import COSTS
 
     assert np.allclose(np.log10(COSTS), [-4, -2, 0, 2, 4])
+
+
+def test_a_basis_in_single_precision_loses_what_the_definition_says():
+    """``||x - VV'x||²`` and not the trace that is left, which is only the same where V'V = I to the last digit."""
+    rng = np.random.default_rng(3)
+    V = orthonormal(rng.standard_normal((6, 2)))
+    rough = V.astype(np.float32)
+    X = rng.standard_normal((40, 2)) @ V.T + 1e-6 * rng.standard_normal((40, 6))
+    groups = np.arange(40) % 2
+    errors = metrics.reconstruction_errors(X, rough, groups, centering="none")
+    P = rough.astype(np.float64) @ rough.astype(np.float64).T
+    for g in (0, 1):
+        expected = np.mean([np.sum((x - P @ x) ** 2) for x in X[groups == g]])
+        assert expected < 1e-10 and errors[g] == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ValueError, match="not orthonormal"):
+        metrics.reconstruction_errors(X, (1 + 1e-5) * V, groups)
+
+
+def test_folds_with_a_single_group_do_not_count():
+    """Three rows of the second group in five folds: at least two folds say nothing about separation."""
+    Z, _ = svm_problem(60, 3, 0.0, 0.5, seed=4)
+    order, costs = np.arange(60), (1.0, 1e2)
+    np.random.RandomState(7).shuffle(order)
+    for rare in (order[[1, 20, 40]], order[[1, 3, 30]], order[[1, 3, 5]]):  # the last: all others are of one group
+        y = np.isin(np.arange(60), rare)
+        rows = Z + 4.0 * y[:, None]
+        found = metrics.delta_f_lin(rows, y, protocol="printed", costs=costs, random_state=7)
+        value, totals = slow_delta_f_lin(rows, y, costs, order)
+        assert found.value == pytest.approx(value, abs=1e-12)
+        np.testing.assert_allclose(found.cross_validation, totals, atol=1e-12)

@@ -164,3 +164,28 @@ def test_a_reason_may_say_how_far_in_units_of_what_was_measured(side, tmp_path):
     own = ours(1.23 + side * 0.05, sd=[0.1])
     judged = compare(own, printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
     assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10, 2.5 of 0.020, 4.1 %")
+
+
+@pytest.mark.parametrize(
+    ("noise", "first", "later"),
+    [
+        (0.02, "Rounding: 2.5 times what repetition moves (0.02).", "Known. 2.5 times the noise (0.02)."),
+        (
+            0,
+            "Rounding: more than what repetition moves, which is nothing here.",
+            "Known. More than the noise, which is nothing here.",
+        ),
+    ],
+)
+def test_there_is_no_ratio_to_what_moves_nothing(noise, first, later, tmp_path):
+    names = ["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"]
+    tolerance = [Tolerance("*", "*", "*", "*", "*", 0.5, 0, 2, "test", "paper/noise")]
+    results = measured_in(tmp_path, f"t,a,2,var,printed,mean,0,{noise}")
+    for words, expected in (
+        ("Rounding: {moves:.1f} times what repetition moves ({noise:.2g}).", first),
+        ("Known. {moves:.1f} times the noise ({noise:.2g}).", later),
+    ):
+        reasons = pd.DataFrame([[*"*******", words]], columns=names)
+        own = ours(1.28)
+        row = compare(own, printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
+        assert (row["verdict"], row["reason"]) == ("differs", expected)

@@ -22,6 +22,7 @@ from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["make_boundary", "solve_rfpca", "solve_rfpca_path"]
 
+_IDLE = 20  # steps of the local search without a better point after which none will come
 _EQUAL = 1e-13  # relative difference of J_0 and J_1 that counts as none
 _DENSE_UP_TO = 150  # features; above it a shared basis is cheaper than full eigen-decompositions
 _WHOLE_UP_TO = 1000  # features up to which a proof that fails in the basis is tried with whole decompositions
@@ -255,6 +256,7 @@ def _local_search(boundary: Boundary, objective: TwoGroupObjective, t: float, ma
     support = boundary.at(t)
     best = _better(objective, support)
     last: tuple[int, float, float] | None = None  # active index, t, t - tau
+    idle = 0
     for _ in range(max_iter):
         if support.tied and _changes(objective, support.left, support.right):
             return _best_of(objective, best, equalised(boundary, objective, support.left, support.right))
@@ -280,9 +282,13 @@ def _local_search(boundary: Boundary, objective: TwoGroupObjective, t: float, ma
             return _best_of(objective, best, root)
         candidate = _better(objective, following)
         if objective.value(candidate.s0, candidate.s1) < objective.value(best.s0, best.s1):
-            best = candidate
+            best, idle = candidate, 0
         elif abs(step - t) <= 1e-9 * max(1.0, abs(t)):
             return best
+        else:  # where errors are zero, the tangents' weights are rounding
+            idle += 1
+            if idle == _IDLE:
+                return best
         t, support = step, following
     return best
 

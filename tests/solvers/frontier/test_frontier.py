@@ -142,6 +142,7 @@ def test_estimators_share_it(estimator):
     assert frontier.groups == ("a", "b")
     table = frontier.to_frame()
     assert list(table.columns) == ["t", "error of a", "error of b", "loss of a", "loss of b"] and len(table) > 5
+    assert " _" not in repr(frontier)  # what it works with is not shown
     V, errors = frontier.at(0.5)
     M = GroupMoments.from_data(X, s).second_moments(estimator.centering)
     assert reconstruction_errors(M, V) == pytest.approx(errors)

@@ -27,6 +27,7 @@ from fairpca.solvers.mbf import (
     minimise,
     row_space,
     solve_mbf,
+    solve_repms,
 )
 from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._preconditioner import GaussNewton
@@ -421,6 +422,7 @@ def test_bad_input_is_explained():
     for name in ("n_starts", "bandwidth"):
         with pytest.raises(ValueError, match=name):
             fit(**{name: 0})
+    MBFSettings(max_iter=1, approximation_size=4).check()  # the smallest that are allowed
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -669,3 +671,31 @@ def test_frames_keep_their_names():
         warnings.simplefilter("error")
         model = MBFPCA(2, tau=0.05).fit(frame, sensitive_features=pd.Series(codes, name="g"))
     assert list(model.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize("rho_limit", ["stop", "clamp"])
+def test_at_its_largest_penalty_algorithm_1_stops_or_stays(rho_limit):
+    """A tolerance that cannot be met: the penalty doubles while it may, then the run ends or keeps the largest."""
+    X, codes = two_groups(80, 4)
+    problem = problem_of(X, codes, 3, 1e-12)
+    start = 1.0 / problem.evaluate(problem.pca()).h
+    options = REPMSOptions(start="pca", rho_max=5 * start, rho_limit=rho_limit, max_outer=6, max_inner=20)
+    solve_repms(problem, options, 0, 1.0)
+    factors = {"stop": [1, 2, 4], "clamp": [1, 2, 4, 5, 5, 5, 5]}
+    np.testing.assert_allclose([rho for _, rho, *_ in problem.record.history], start * np.array(factors[rho_limit]))
+
+
+@pytest.mark.parametrize("n_features", [64, 512])
+def test_preconditioner_is_the_curvature_of_the_penalty_where_the_groups_are_equal(n_features):
+    """There h = 0 and Gauss-Newton is exact but for the sampled frequencies, however many there are."""
+    rng = np.random.default_rng(0)
+    same = rng.standard_normal(300)
+    shift = np.repeat([0.5, -0.5], 300) * np.tile(1 + same**2, 2)
+    X, codes = np.column_stack((np.tile(same, 2), shift)), np.repeat([0, 1], 300)
+    rho, angle, (along, across) = 30.0, 1e-3, np.eye(2)[:, :, None]
+    problem = MBFProblem(np.ones(2), 2, [WeightedRows.from_groups(X, codes)], 2.0, 1, 0.01)
+    turned = problem.evaluate(np.cos(angle) * along + np.sin(angle) * across)
+    assert problem.evaluate(along).h < 1e-14
+    solved = GaussNewton(problem, rho, 1, n_features)(along, across)
+    curvature = np.vdot(across, across) / np.vdot(across, solved) - 2.0 / problem.size
+    assert curvature == pytest.approx(2 * rho * turned.h / angle**2, rel=0.25)

@@ -25,6 +25,7 @@ def check(M, d, result, objective="loss"):
     values = (own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)) - kept
     np.testing.assert_allclose(result.objective, values.max(), atol=1e-12 * scale)
     np.testing.assert_allclose(result.extra["losses"], own_sums(M, d) - kept, atol=1e-12 * scale)
+    np.testing.assert_allclose(result.extra["best_sums"], own_sums(M, d), atol=1e-12 * scale)
     np.testing.assert_allclose(result.extra["errors"], np.trace(M, axis1=1, axis2=2) - kept, atol=1e-12 * scale)
     w = result.extra["weights"]
     assert np.all(w >= 0)

@@ -261,6 +261,19 @@ def test_proven_deficits_bound_what_the_basis_misses(tol):
     assert lower_bound(boundary, objective) <= exact.objective * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("unit", [2.0**-20, 1.0, 2.0**20])
+def test_proven_deficits_allow_for_rounding_in_the_unit_of_the_data(unit):
+    """Errors are differences from the traces, so they are never known better than to a rounding of these."""
+    rng = np.random.default_rng(4)
+    boundary = PencilBoundary(unit * decaying(rng, 170), 3)
+    supports = [boundary.at(t) for t in (-2.0, 0.0, 0.55, 1.0, 3.0)]
+    traces = np.array(boundary.traces)
+    deficits = boundary.deficits(supports)
+    for support, deficit in zip(supports, deficits, strict=True):
+        size = np.abs([support.t, 1 - support.t]) @ traces
+        assert np.finfo(float).eps * size <= deficit <= 1e-10 * size
+
+
 def test_a_slowly_falling_spectrum_falls_back_to_whole_decompositions_and_stays_certified():
     rng = np.random.default_rng(9)
     X = rng.standard_normal((2, 400, 160))
@@ -429,3 +442,14 @@ def test_large_matrices_with_ties_that_no_small_basis_shows_are_still_solved(kin
         assert large.status == dense.status == "optimal"
         assert large.objective == pytest.approx(dense.objective, rel=2e-9)
         assert large.bound <= dense.objective * (1 + 1e-12)
+
+
+def test_no_steps_are_wasted_where_nothing_is_lost():
+    """The groups' joint rank is d: both errors are zero, and the tangents that guide the search are rounding."""
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    M = Q @ np.array([np.diag([3.0, 1, 0, 0]), np.diag([1.0, 2, 0, 0])]) @ Q.T
+    for lam in (0.0, 0.2, 0.5):
+        result = solve_rfpca(M, np.array([0.3, 0.7]), 2, lam, np.array([0.1, 0.2]))
+        assert result.status == "optimal" and result.n_iter < 100
+        kept = np.trace(result.V.T @ M @ result.V, axis1=1, axis2=2)
+        np.testing.assert_allclose(kept, np.trace(M, axis1=1, axis2=2))
