@@ -6,10 +6,12 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fairpca import _cli_table
 from fairpca._interrupts import HeedInterrupts
+from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     from fairpca.own_data import Prepared
@@ -74,7 +76,8 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
 
     methods = _cli_table.split(options.methods, "--methods") if options.methods else None
     target = None if prepared.target is None else prepared.target.to_numpy()
-    with HeedInterrupts(), warnings.catch_warnings(), bar("fits") as progress:
+    what = f"still comparing on {len(prepared.frame):,} rows"
+    with HeedInterrupts(), warnings.catch_warnings(), bar("fits", what) as progress:
         warnings.showwarning = _cli_table.show_warning
         return compare(
             prepared.frame,
@@ -91,17 +94,22 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
 
 
 class bar:
-    """A progress bar with the time left, on standard error."""
+    """What shows on standard error that work goes on: a bar with the time left, or lines where there is no terminal."""
 
-    def __init__(self, unit: str) -> None:
+    def __init__(self, unit: str, what: str) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(unit=f" {unit}", disable=not sys.stderr.isatty(), leave=False, file=sys.stderr)
+        terminal = sys.stderr.isatty()
+        self._bar = tqdm(unit=f" {unit}", disable=not terminal, leave=False, file=sys.stderr)
+        # Lines would tear the bar.
+        self._lines = nullcontext() if terminal else Patience(what, "Ctrl-C stops it, and nothing is written.")
 
     def __enter__(self) -> Callable[[int, int], None]:
+        self._lines.__enter__()
         return self._to
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
+        self._lines.__exit__(*error)
         self._bar.close()
 
     def _to(self, done: int, total: int) -> None:

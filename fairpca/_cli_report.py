@@ -72,7 +72,8 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
         "target": options.target,
         "settings": settings,
     }
-    with HeedInterrupts(), _cli_compare.bar("fits") as progress:
+    what = f"still building the report on {len(prepared.frame):,} rows"
+    with HeedInterrupts(), _cli_compare.bar("fits", what) as progress:
         made = built_report(text, parameters, progress)
     outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
     for path in files.values():

@@ -25,6 +25,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
 _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
+# Commands that write all their files together, when everything is computed.
+_AT_THE_END = ("fit", "moments", "apply", "compare", "report", "bench", "scoreboard")
 # Commands with a module of their own, most of them on somebody's table: what they do, and where their options are.
 _MODULES = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
@@ -64,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        print(f"\nfairpca: {str(stop) or 'Stopped; what was finished is kept.'}", file=sys.stderr)
+        print(f"\nfairpca: {str(stop) or _stopped(arguments[0], options)}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
@@ -73,6 +75,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"fairpca: error: {printable(error)}", file=sys.stderr)
         return 1
+
+
+def _stopped(command: str, options: argparse.Namespace) -> str:
+    """Say what an interrupt has left of a command."""
+    kept = getattr(options, "store", None) or getattr(options, "template_out", None)
+    if command in _AT_THE_END and not kept:
+        return "Stopped; nothing was written."
+    return "Stopped; what was finished is kept."
 
 
 def _parser(command: str) -> argparse.ArgumentParser:

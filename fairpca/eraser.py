@@ -212,6 +212,43 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
     def __sklearn_is_fitted__(self) -> bool:
         return "mean_" in vars(self) or bool(self.__dict__.get("_unsolved"))
 
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> np.ndarray:
+        """Find what has to be taken off, and take it off.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : ignored
+            There because pipelines pass it.
+        sensitive_features : array-like, optional
+            As in `fit`; ``method="oracle"`` transforms with them too.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        fitted = self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return fitted.transform(X, sensitive_features)
+
+    def get_metadata_routing(self) -> Any:
+        """Say what `fit` and `transform` request.
+
+        Returns
+        -------
+        MetadataRequest
+            Where "leace" is fitted with groups, `transform` requests none unless asked to: it makes no use of them.
+        """
+        request = super().get_metadata_routing()
+        # One request for both would otherwise be needed, since a pipeline fits with fit_transform.
+        if self.method == "leace" and not request.transform.requests.get("sensitive_features"):
+            request.transform.requests.pop("sensitive_features", None)
+        return request
+
     def transform(self, X: Any, sensitive_features: Any = None) -> np.ndarray:
         """Take off what was found.
 

@@ -93,3 +93,27 @@ def test_what_does_not_go_together_is_said_and_nothing_is_written(tmp_path, monk
     assert main(arguments) == 1
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_csv_files_with_words_beside_the_features(tmp_path, monkeypatch, capsys):
+    """A column of words is dropped, or named with a remedy, also where it begins with numbers."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a": np.arange(8) % 5, "c": list("abcdefgh"), "b": np.arange(8) % 3, "g": list("fm") * 4})
+    for name in ("p1.csv", "p2.csv"):
+        frame.to_csv(name, index=False)
+    common = ["--sensitive", "g"]
+    assert main(["moments", "p1.csv", *common, "--drop", "c", "--out", "m.npz"]) == 0
+    assert GroupMoments.load("m.npz").feature_names == ("a", "b")
+    assert main(["fit", "pca", "p1.csv", "p2.csv", *common, "--drop", "c", "--model", "model.npz"]) == 0
+    capsys.readouterr()
+    assert main(["moments", "p1.csv", *common, "--drop", "q", "--out", "x.npz"]) == 1
+    assert "--drop names 'q'" in capsys.readouterr().err
+    assert main(["moments", "p1.csv", *common, "--out", "x.npz"]) == 1
+    told = capsys.readouterr().err
+    assert "column(s) 'c' hold no numbers (text)" in told and "--drop" in told and "--features" in told
+    late = pd.DataFrame({"a": np.arange(400_000), "b": 1.5, "g": "f"}).astype({"b": object})
+    late.loc[390_000, "b"] = "much"  # far behind the block that tells the types
+    late.to_csv("late.csv", index=False)
+    assert main(["moments", "late.csv", *common, "--out", "x.npz"]) == 1
+    told = capsys.readouterr().err
+    assert "column 'b' holds numbers, but 'much' in row 390002" in told and "--drop" in told

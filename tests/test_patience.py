@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fairpca
+import fairpca._cli_table
 from fairpca import _patience
 from fairpca.cli import main
 
@@ -84,3 +85,44 @@ def test_fit_to_moments_says_that_it_lasts(impatient, monkeypatch, capsys, tmp_p
     slowed(monkeypatch, fairpca.MinMaxFairPCA)
     assert main(["fit", "minmax", file, "--model", str(tmp_path / "model.npz")]) == 0
     assert "still fitting minmax to moments" in capsys.readouterr().err
+
+
+def test_compare_and_report_say_that_they_last(impatient, monkeypatch, capsys, tmp_path):
+    import fairpca.report
+    import fairpca.report.build
+
+    def slow(*arguments, **named):
+        time.sleep(0.5)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(fairpca.report, "compare", slow)
+    monkeypatch.setattr(fairpca.report.build, "built_report", slow)
+    data = [table(tmp_path / "people.csv"), "--sensitive", "sex"]
+    assert main(["compare", *data]) == 1
+    told = capsys.readouterr().err
+    assert "still comparing on 30 rows" in told and "Ctrl-C stops it, and nothing is written." in told
+    assert main(["report", *data, "--out", str(tmp_path / "r.html")]) == 1
+    assert "still building the report on 30 rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compare"], "nothing was written"),
+        (["report", "--out", "r.html"], "nothing was written"),
+        (["fit", "pca", "--out", "z.csv"], "nothing was written"),
+        (["moments", "--out", "m.npz"], "nothing was written"),
+        (["moments", "--out", "m.npz", "--store", "s.sqlite"], "what was finished is kept"),
+    ],
+)
+def test_an_interrupt_says_what_is_left(monkeypatch, capsys, tmp_path, arguments, sentence):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fairpca._cli_table, "prepare", interrupted)
+    monkeypatch.setattr(fairpca.GroupMoments, "from_batches", interrupted)
+    command, *rest = arguments
+    words = [command, *rest[:1], "t.csv", *rest[1:]] if command == "fit" else [command, "t.csv", *rest]
+    assert main([*words, "--sensitive", "sex"]) == 130
+    assert capsys.readouterr().err == f"\nfairpca: Stopped; {sentence}.\n"

@@ -5,15 +5,17 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from estimators import CONFIGURED, MORE
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fairpca
-from fairpca import GroupMoments
+from fairpca import GroupMoments, LinearEraser
 from fairpca.linalg import subspace_distance
 
 EACH = pytest.mark.parametrize("estimator", CONFIGURED, ids=repr)
@@ -170,3 +172,30 @@ def test_every_public_name_resolves():
         assert getattr(fairpca, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = fairpca.nonsense
+
+
+@pytest.mark.parametrize("method", ["leace", "oracle"])
+def test_linear_eraser_in_a_pipeline_with_metadata_routing(method, data):
+    X, sex = data
+    y = np.random.default_rng(0).random(len(X)) < 0.5
+    with sklearn.config_context(enable_metadata_routing=True):
+        eraser = LinearEraser(method=method).set_fit_request(sensitive_features=True)
+        if method == "oracle":
+            eraser.set_transform_request(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), eraser, LogisticRegression())
+        found = cross_validate(
+            pipeline, X, y, params={"sensitive_features": sex}, cv=3, error_score="raise", return_estimator=True
+        )
+    assert all(fitted[1].groups_ == ("f", "m") for fitted in found["estimator"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_linear_eraser_oracle_transforms_with_the_groups_it_is_fitted_with(data):
+    X, sex = data
+    weights = np.arange(len(X)) % 3 + 1.0
+    for routing in (False, True):
+        with sklearn.config_context(enable_metadata_routing=routing):
+            eraser = LinearEraser(method="oracle")
+            found = eraser.fit_transform(X, sensitive_features=sex, sample_weight=weights)
+            expected = eraser.fit(X, sensitive_features=sex, sample_weight=weights).transform(X, sex)
+            np.testing.assert_array_equal(found, expected)

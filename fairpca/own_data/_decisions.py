@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca.own_data._far import limits
+from fairpca.own_data._notations import looks_like_time
+from fairpca.own_data._values import number_of
 
 __all__ = ["Decision", "Rules", "decide"]
 
@@ -113,8 +115,7 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
         return Decision(name, "left out", "has no value at all")
     number = column.dtype.kind in "biufM"
     if name in rules.numbers and not number:
-        wrong = present.iloc[0]
-        raise ValueError(f"Column {name!r} is no column of numbers (it has {str(wrong)!r}); leave out --number {name}.")
+        raise ValueError(_no_numbers(present, name))
     if distinct == 1 and not (missing and rules.missing == "impute" and column.dtype == object):
         return Decision(name, "left out", f"has the same value, {words_of(present)[0]!r}, in every row that has one")
     different = len(present) - int(present.value_counts().iloc[0])
@@ -135,9 +136,24 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
     each_once = distinct == len(present) >= _ENOUGH_ROWS  # also where the rows are few
     free = each_once or distinct > max(rules.max_levels, len(present) // 2)
     if free and not kept and name not in rules.categories:
-        why = f"has {distinct} different values in {len(present)} rows, names or free text; --keep takes it"
+        time = looks_like_time(list(map(str, present.unique())))
+        what = f"which {time}" if time else "names or free text"
+        why = f"has {distinct} different values in {len(present)} rows, {what}; --keep takes it"
         return Decision(name, "left out", why)
     return _category(column, name, missing, rules)
+
+
+def _no_numbers(present: pd.Series, name: str) -> str:
+    """Say which values of a column are no numbers, and what to write there."""
+    wrong = present[[number_of(str(value)) is None for value in present]]
+    shown = wrong if len(wrong) else present  # each is a number, but not all in the same notation
+    place = f"{present.index.name or 'row'} {shown.index[0]}"
+    what = f"{len(wrong)} of {len(present)} values are none" if len(wrong) else "they are written in several ways"
+    advice = looks_like_time(list(map(str, shown.unique())))
+    return (
+        f"--number {name}: column {name!r} is no column of numbers; {what}, such as {str(shown.iloc[0])!r} ({place})"
+        + (f", which {advice}." if advice else "; write all of them alike, as 1234.5, and leave missing ones empty.")
+    )
 
 
 def _numbers_rows(present: pd.Series, name: str, distinct: int) -> bool:

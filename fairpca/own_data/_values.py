@@ -10,9 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairpca.own_data._notations import without_notation
+
 Decimals = Literal["auto", ".", ","]
 
-# What people write where there is no value, beside what pandas knows (empty, NA, N/A, null, NaN, None).
+# What people write where there is no value, beside what pandas knows (empty, NA, N/A, null, NaN, None; see _silent).
 MISSING_MARKS = ("?", "-", "--", ".", "*", "na", "n.a.", "n.d.", "missing")
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d+)?")
@@ -78,7 +80,20 @@ def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str
     if numbers is not None:
         return words.map(numbers).astype(float)
     dates = _dates(words, plain, name, note)
-    return words if dates is None else dates
+    if dates is not None:
+        return dates
+    _say_merged(given[~missing], name, note)
+    return words
+
+
+def _say_merged(present: pd.Series, name: str, note: Callable[[str], None]) -> None:
+    """Say which words differ in nothing but the blanks around them, and are one now."""
+    first: dict[str, str] = {}
+    for word in dict.fromkeys(map(str, present)):
+        other = first.setdefault(word.strip(), word)
+        if other != word and word.strip():
+            note(f"{name}: blanks around words are taken off, so that {other!r} and {word!r} are one value")
+            return
 
 
 def _numbers_from_objects(given: pd.Series, missing: np.ndarray, name: str) -> pd.Series:
@@ -91,8 +106,35 @@ def _numbers_from_objects(given: pd.Series, missing: np.ndarray, name: str) -> p
         ) from None
 
 
+def number_of(word: str) -> float | None:
+    """Return the number that a single word means; None where it means none, or may mean two."""
+    try:
+        found = _numbers([word], "", "auto", lambda _: None)
+    except ValueError:
+        return None
+    return None if found is None else found[word]
+
+
 def _numbers(words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]) -> dict[str, float] | None:
     """Return the number that each word means, if all mean one."""
+    found = _plain_numbers(words, name, decimals, note)
+    bare = without_notation(words) if found is None else None
+    if bare is None:
+        return found
+    plain, what = bare
+    numbers = _plain_numbers(plain, name, decimals, note)
+    if numbers is None:
+        return None
+    found = {word: numbers[digits] for word, digits in zip(words, plain, strict=True)}
+    example = next(word for word, digits in zip(words, plain, strict=True) if word != digits)
+    note(f"{name}: numbers with {' and '.join(what)}; {example!r} is {found[example]:.12g}")
+    return found
+
+
+def _plain_numbers(
+    words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]
+) -> dict[str, float] | None:
+    """Return the number of each word that is written in digits, with a decimal comma or point."""
     found = {}
     try:
         for word in words:

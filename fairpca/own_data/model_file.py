@@ -22,6 +22,7 @@ import pandas as pd
 
 from fairpca.own_data._bytes import read_bytes
 from fairpca.own_data._decisions import MISSING, Decision, numbers_of, words_of
+from fairpca.own_data._values import number_of
 from fairpca.own_data.reading import Table
 
 __all__ = ["FORMAT", "SavedModel", "load_model"]
@@ -219,8 +220,8 @@ class SavedModel:
         return values
 
     def _indicators(self, table: Table, decision: Decision, unknown: str, notes: list[str]) -> np.ndarray:
-        words = words_of(table.rows[decision.column])
         known = {*decision.levels, *decision.others}
+        words = _as_levels(table.rows[decision.column], known)
         strange = np.array([word not in known and word != MISSING for word in words], dtype=bool)
         if strange.any() and unknown == "error":
             shown = ", ".join(map(repr, list(dict.fromkeys(words[strange]))[:5]))
@@ -240,6 +241,16 @@ class SavedModel:
 def load_model(path: str | Path) -> SavedModel:
     """Read what ``fairpca fit --model`` has written; an error says what is wrong with a file."""
     return SavedModel.from_bytes(read_bytes(str(path)), str(path))
+
+
+def _as_levels(column: pd.Series, known: set[str]) -> np.ndarray:
+    """Words of a column; numbers that were read without their unit get the level's, as 36 of the level '36 months'."""
+    words = words_of(column)
+    if column.dtype.kind not in "iuf" or known.issuperset(words):
+        return words
+    levels = {number: level for level in sorted(known) if (number := number_of(level)) is not None}
+    pairs = zip(words, numbers_of(column), strict=True)
+    return np.array([word if word in known else levels.get(number, word) for word, number in pairs], dtype=object)
 
 
 def _affine(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

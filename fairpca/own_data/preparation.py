@@ -298,6 +298,15 @@ def _warnings(prepared: Prepared) -> list[str]:
     counts = prepared.labels.value_counts()
     if len(counts) == 1:
         found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")
+    alike: dict[str, list[str]] = {}
+    for label in counts.index:
+        alike.setdefault(label.casefold(), []).append(label)
+    found += [
+        f"the groups {' and '.join(map(repr, sorted(labels)))} differ in letter case only, and are kept apart; write "
+        "them alike if they are one."
+        for labels in alike.values()
+        if len(labels) > 1
+    ]
     small = counts[counts < 20]
     if len(small):
         shown = ", ".join(f"{label!r} ({count})" for label, count in small.items() if count < 20)

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import pandas as pd
 
 from fairpca.own_data._bytes import as_utf8, plain_name, read_bytes
 from fairpca.own_data._layout import SEPARATOR_HINT
+from fairpca.own_data._silent import silent_notes
 from fairpca.own_data._text import read_text
 from fairpca.own_data._values import Decimals, recognised
 
@@ -122,7 +123,8 @@ def read_table(
         notes.append(f"separator {'tab' if mark == chr(9) else mark!r}")
     if header == "auto":
         _check_header(frame, name)
-    return _table(frame, notes, name, "line", digest, decimal)
+    table = _table(frame, notes, name, "line", digest, decimal)
+    return replace(table, notes=(*table.notes, *silent_notes(text, mark, header != "no", frame)))
 
 
 def as_table(data: Any, source: str = "data") -> Table:

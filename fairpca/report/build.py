@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import html
+import logging
 import os
 import re
+import signal
 import tempfile
 import threading
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 from fairpca.report.page import page
@@ -57,7 +63,7 @@ def built_report(
             "The template has no cell tagged `parameters`, so nobody could tell it the table; begin with a copy of the "
             "built-in one (--template-out)."
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with _Terminable(), tempfile.TemporaryDirectory() as folder, _Stoppable() as stoppable:
         before, after, numbers, told = (Path(folder, name) for name in ("in.ipynb", "out.ipynb", "n.json", "told"))
         settings = {**parameters.get("settings", {}), "progress": str(told)}
         nbformat.write(notebook, before)
@@ -71,6 +77,8 @@ def built_report(
                     progress_bar=False,
                     extra_arguments=["--IPKernelApp.log_level=40"],  # its advice on transport is nothing for readers
                     cwd=os.getcwd(),
+                    kernel_manager_class=stoppable.kernel_class(Path(folder, "kernel.json")),
+                    shutdown_kernel="immediate",  # a polite end would let an interrupted cell write its traceback
                 )
             except papermill.exceptions.PapermillExecutionError as error:
                 raise ValueError(
@@ -149,6 +157,65 @@ class _Watch:
                 self._progress(done, total)
             if done == total:
                 time.sleep(0.1)
+
+
+class _Terminable:
+    """SIGTERM ends the process as an error would, so that temporary files are removed."""
+
+    def __enter__(self) -> None:
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, self._leave)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+
+class _Stoppable:
+    """What is stopped ends at once, the kernel too, and nobody reports what was cut off."""
+
+    def __init__(self) -> None:
+        self._kernels: list[Any] = []
+        self._log = logging.getLogger("papermill")  # what it says of a cell is also raised
+
+    def kernel_class(self, file: Path) -> Any:
+        """Return the class of a kernel that is remembered, and whose connection file is the given one."""
+        from jupyter_client.manager import AsyncKernelManager
+
+        kernels = self._kernels
+
+        class Remembered(AsyncKernelManager):
+            def __init__(self, **options: Any) -> None:
+                super().__init__(**options, connection_file=str(file))
+                kernels.append(self)
+
+        return Remembered
+
+    def __enter__(self) -> _Stoppable:
+        self._disabled, self._log.disabled = self._log.disabled, True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, trace: TracebackType | None) -> None:
+        self._log.disabled = self._disabled
+        if kind is not None and not issubclass(kind, Exception):
+            self._end(trace)
+
+    def _end(self, trace: TracebackType | None) -> None:
+        from jupyter_core.utils import ensure_event_loop
+
+        loop = ensure_event_loop()
+        loop.set_exception_handler(lambda loop, context: None)  # of tasks whose results nobody will ask for
+        for kernel in self._kernels:
+            if kernel.has_kernel:  # it was just starting
+                loop.run_until_complete(kernel.shutdown_kernel(now=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of coroutines that did not begin
+            traceback.clear_frames(trace)
+            gc.collect()
 
 
 class _environment:

@@ -13,7 +13,7 @@ from fairpca._moments import GroupMoments
 from fairpca.scale.ahead import read_ahead
 from fairpca.scale.frames import Columns, add_batch
 from fairpca.scale.parts import KeptParts
-from fairpca.scale.sources import FilePart, batches, file_digest, file_parts, is_csv, is_files
+from fairpca.scale.sources import FilePart, batches, csv_names, file_digest, file_parts, is_csv, is_files
 
 __all__ = ["column_names", "moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
 
@@ -51,7 +51,9 @@ def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments |
 
 
 def column_names(source: Any) -> list[str]:
-    """Return the columns of a source, from its first batch."""
+    """Return the columns of a source, from its first file or batch."""
+    if is_csv(source):  # whose rows could not be read before it is known which columns are numbers
+        return csv_names(file_parts(source)[0].path)
     columns = Columns.of("?", None, None)
     frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
     for _, frame in frames:

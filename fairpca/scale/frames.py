@@ -14,6 +14,10 @@ from fairpca._validation import Groups, encode_groups
 
 __all__ = ["Columns", "add_batch", "check_numbers", "rows_of"]
 
+NO_NUMBERS = (
+    "encode them as numbers, or name the columns to take as features (on the command line --features, or --drop those "
+    "that are none)"
+)
 _BLOCK = 1024  # rows that are turned from columns into rows together, so that both stay in the cache
 
 
@@ -101,8 +105,7 @@ class Columns:
         ]
         if words:
             raise ValueError(
-                f"{where}: column(s) {_listed(words)} hold no numbers ({_kind(frame, words[0])}); encode them as "
-                "numbers, or name the columns to take as features."
+                f"{where}: column(s) {_listed(words)} hold no numbers ({_kind(frame, words[0])}); {NO_NUMBERS}."
             )
         kinds = tuple(_kind(frame, name) for name in self.sensitive)
         for name, kind, before in zip(self.sensitive, kinds, self.kinds or kinds, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from fairpca.scale.frames import Columns
+from fairpca.scale.frames import NO_NUMBERS, Columns
 
-__all__ = ["FilePart", "batches", "file_digest", "file_parts", "is_csv", "is_files"]
+__all__ = ["FilePart", "batches", "csv_names", "file_digest", "file_parts", "is_csv", "is_files"]
 
 _BYTES = 2**25  # of a batch of float64 values
+_NO_NUMBER = re.compile(r"CSV column #(\d+): Row #(\d+): CSV conversion error to double: invalid value ('.*')", re.S)
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 
 
@@ -252,20 +254,47 @@ def _to_read(columns: Columns, present: list[str]) -> list[str] | None:
     return names
 
 
+def csv_names(path: str) -> list[str]:
+    """Return the columns of a CSV file."""
+    with naming(path):
+        return list(_csv_schema(path).names)
+
+
+def _csv_schema(path: str) -> Any:
+    """Columns of a CSV file, with the types that its first block suggests."""
+    with arrow().input_stream(path, compression="detect") as stream:
+        return arrow("pyarrow.csv").open_csv(stream).schema
+
+
 def _of_csv(path: str, columns: Columns) -> Iterator[tuple[str, Any]]:
     """Read a CSV file in blocks: features and weights as numbers, groups as text, whatever the first block has."""
     pa, csv = arrow(), arrow("pyarrow.csv")
-    with pa.input_stream(path, compression="detect") as stream:
-        present = csv.open_csv(stream).schema.names
-    numbers = set(present) - set(columns.sensitive)
-    types = {name: pa.float64() if name in numbers else pa.string() for name in present}
+    schema = _csv_schema(path)
+    present = schema.names
+    # Words stay text, so that whoever settles the columns can say which these are.
+    texts = {*columns.sensitive, *(field.name for field in schema if not _may_be_numbers(field.type))}
+    types = {name: pa.string() if name in texts else pa.float64() for name in present}
     names = _to_read(columns, present)
     options = csv.ConvertOptions(column_types=types, strings_can_be_null=True, include_columns=names or present)
     with pa.input_stream(path, compression="detect") as stream:
         reader = csv.open_csv(
             stream, convert_options=options, read_options=csv.ReadOptions(block_size=2**22, use_threads=False)
         )
-        yield from _counted(path, reader)
+        try:
+            yield from _counted(path, reader)
+        except pa.ArrowInvalid as error:
+            wrong = _NO_NUMBER.search(str(error))
+            if wrong is None:
+                raise
+            raise ValueError(
+                f"{path}: column {present[int(wrong[1])]!r} holds numbers, but {wrong[3]} in row {wrong[2]} (the "
+                f"header is row 1); {NO_NUMBERS}."
+            ) from None
+
+
+def _may_be_numbers(kind: Any) -> bool:
+    types = arrow("pyarrow.types")
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
 
 
 class naming:

@@ -229,3 +229,14 @@ def test_pickles_and_other_files_are_not_opened(tmp_path):
         archive.writestr("header.npy", "x")
     with pytest.raises(ValueError, match="is no model"):
         load_model(str(path))
+
+
+def test_levels_with_a_unit_are_known_though_numbers_are_read_without(people):
+    """The training rows had a word among them, so these levels were words; new rows alone are numbers."""
+    people = people.assign(term=["36 months", "60 months", "unknown", "36 months"] * (N // 4))
+    model, *_ = saved(people, fairpca.PCA(2))
+    names = [f"term_{level}" for level in ("36 months", "60 months")]
+    new = people[people["term"] != "unknown"]
+    X, _ = model.prepare(as_table(new))
+    at = [model.feature_names.index(name) for name in names]
+    np.testing.assert_array_equal(X[:, at], [[t == "36 months", t == "60 months"] for t in new["term"]])

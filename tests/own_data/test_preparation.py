@@ -204,3 +204,39 @@ def test_dates_may_be_missing(mark):
     days = [f"2020-01-{day:02d}" for day in range(1, 29)] + [mark, mark]
     found = prepare(as_table(pd.DataFrame({"seen": days, "x": np.arange(30.0) % 7, "sex": ["f", "m"] * 15})), ["sex"])
     assert roles(found)["seen"] == "number" and any(repr(mark) in line for line in found.summary())
+
+
+@pytest.mark.parametrize(
+    ("values", "what", "remedy"),
+    [
+        ([f"{h}:{m:02d}" for h in range(10) for m in range(0, 60, 10)], "times of day", "14.25 for 14:15"),
+        ([f"{y}-{m:02d}" for y in range(2000, 2005) for m in range(1, 13)], "months", "2012-07-01"),
+        ([f"07/{d:02d}/2012 {h}:05 PM" for d in range(1, 31) for h in (1, 3)], "dates", "2012-07-04 15:30"),
+        ([f"{d} July {y}" for d in range(1, 31) for y in (1999, 2001)], "dates", "2012-07-04"),
+    ],
+)
+def test_times_that_are_not_read_are_said_with_a_remedy(people, values, what, remedy):
+    table = as_table(people.assign(note=values))
+    (decision,) = [d for d in prepare(table, ["sex"]).decisions if d.column == "note"]
+    assert decision.role == "left out" and f"which look like {what}; write them" in decision.why
+    assert remedy in decision.why
+    with pytest.raises(ValueError, match=f"--number note: .*which look like {what}") as error:
+        prepare(table, ["sex"], rules=Rules(numbers=("note",)))
+    assert remedy in str(error.value)
+
+
+def test_number_on_words_says_which_values_to_change(people):
+    values = ["70 kg", *map(str, range(N - 1))]
+    with pytest.raises(ValueError, match=r"1 of 60 values are none.* '70 lots \+' \(row 1\); write all of them"):
+        prepare(as_table(people.assign(note=["70 lots +", *values[1:]])), ["sex"], rules=Rules(numbers=("note",)))
+    with pytest.raises(
+        ValueError, match=r"written in several ways, such as '70 kg' .*write all of them alike"
+    ) as error:
+        prepare(as_table(people.assign(note=values)), ["sex"], rules=Rules(numbers=("note",)))
+    assert "leave out --number" not in str(error.value)
+
+
+def test_groups_that_differ_in_letter_case_are_said(people):
+    found = prepare(as_table(people.assign(sex=["Male", "male", "F"] * 20)), ["sex"])
+    assert any("the groups 'Male' and 'male' differ in letter case only" in text for text in found.warnings)
+    assert not any("letter case" in text for text in prepare(as_table(people), ["sex"]).warnings)

@@ -239,3 +239,77 @@ def test_what_pandas_writes_is_read_back(rows):
     np.testing.assert_allclose(table.rows["number"].to_numpy(float), frame["number"])
     words = [word if word else None for word in frame["word"]]
     assert [None if pd.isna(word) else word for word in table.rows["word"]] == words
+
+
+@pytest.mark.parametrize(
+    ("written", "numbers", "word"),
+    [
+        (["€22,437.04", "-€1.50", "€ 3.00"], [22437.04, -1.5, 3], "'€'"),
+        (["$1,200,000", "$950"], [1200000, 950], "'$'"),
+        (["22.437,04 €", "1,5 €"], [22437.04, 1.5], "'€'"),
+        (["13.2%", "5 %"], [13.2, 5], "'%'"),
+        (["(1.23)", "4.5"], [-1.23, 4.5], "parentheses"),
+        (["($1,200.50)", "$3.00"], [-1200.5, 3], "parentheses"),
+        (["\u22120.5", "0.25"], [-0.5, 0.25], "minus"),
+        (["123\u00a0456", "12"], [123456, 12], "no-break spaces"),
+        (["1\u202f234,5", "12,25"], [1234.5, 12.25], "no-break spaces"),
+        (["123'456", "1'000.5"], [123456, 1000.5], "apostrophes"),
+        (["1\u2019234", "5"], [1234, 5], "apostrophes"),
+        (["70.1 kg", "-8 kg"], [70.1, -8], "'kg'"),
+        (["36 months", "60 months"], [36, 60], "'months'"),
+    ],
+)
+def test_notations_of_numbers_are_read_and_said(tmp_path, written, numbers, word):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": [*written, ""], "sex": "f"}).to_csv(path, index=False)
+    found = read_table(path)
+    np.testing.assert_array_equal(found.rows["a"], [*numbers, np.nan])
+    (note,) = [note for note in found.notes if note.startswith("a: numbers with")]
+    assert word in note and f"is {numbers[0]:.12g}" in note
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["70 kg", "80 lb"], ["70 kg", "80"], ["$5", "€5"], ["$5", "5"], ["5%", "5"], ["12A", "13A"], ["70kg", "80kg"],
+        ["(1)", "(2)"], ["007 B", "008 B"], ["A12", "B13"], ["555-1234", "555-1235"], ["12 May", "13 May"],
+        ["10 AM", "11 AM"], ["1 234", "5 678"], ["5 Main St", "6 Main St"], ["12'34", "1'000"], ["1.2.3", "1.2.4"],
+        ["$-5", "-$-5"], ["$5 kg", "$6 kg"], ["14:05", "15:10"],
+    ],
+)  # fmt: skip
+def test_codes_and_mixtures_stay_words(tmp_path, written):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": written, "sex": "f"}).to_csv(path, index=False)
+    found = read_table(path)
+    assert found.rows["a"].tolist() == written and not found.notes
+
+
+def test_thousands_that_cannot_be_told_are_asked_for_with_a_currency_too(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,sex\n"$1,200",f\n$950,m\n')
+    with pytest.raises(ValueError, match=r"which may mean 1200 or 1\.200; say --decimal"):
+        read_table(path)
+    assert read_table(path, decimal=".").rows["a"].tolist() == [1200, 950]
+
+
+def test_what_the_parser_decides_silently_is_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,code,c,d\n1,None,00123,NA,x\nNA,red,00007,null,\nN/A,blue,10000,5,y\n")
+    found = read_table(path)
+    assert found.rows["code"].tolist() == [123, 7, 10000] and found.rows["b"].tolist() == [None, "red", "blue"]
+    assert "a: 'N/A', 'NA' is taken as missing" in found.notes
+    assert "b: 'None' is taken as missing" in found.notes and "c: 'NA', 'null' is taken as missing" in found.notes
+    (zeros,) = [note for note in found.notes if "zeros" in note]
+    assert zeros.startswith("code: leading zeros are lost, '00123' is the number 123; --category")
+    path.write_text("a,b,code\n1,NA,0\nNA,NA,10\n")
+    assert read_table(path).notes == ("a, b: 'NA' is taken as missing",)
+    path.write_text("a;b\n1;NAME\n;0.5\n")
+    assert read_table(path, separator=";").notes == ()
+
+
+def test_words_that_blanks_told_apart_are_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sex,town,x\nMale, Bonn,1\nMale ,Ulm,2\nMale, Bonn,3\n")
+    found = read_table(path)
+    assert found.rows["sex"].tolist() == ["Male"] * 3
+    assert found.notes == ("sex: blanks around words are taken off, so that 'Male' and 'Male ' are one value",)

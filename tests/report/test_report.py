@@ -1,8 +1,13 @@
 """The report: one page that needs nothing else, from a template that may be changed; tables of strangers go through."""
 
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from html.parser import HTMLParser
 
 import jsonschema
@@ -167,6 +172,35 @@ def test_real_tables_without_a_hand_on_them(name, tmp_path, monkeypatch):
         0,
         atol=100,
     )
+
+
+_WAITS = "```{code-cell} ipython3\nimport pathlib, time\npathlib.Path('busy').touch()\ntime.sleep(60)\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [(signal.SIGINT, 130, "\nfairpca: Stopped; nothing was written.\n"), (signal.SIGTERM, 143, "")],
+)
+def test_stopped_while_building_leaves_nothing(penguins, tmp_path, number, status, told):
+    (tmp_path / "t.md").write_text(HEAD + _WAITS)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = ["report", str(penguins), "--sensitive", "species", "--template", "t.md", "--out", "r.html"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairpca", *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, "TMPDIR": str(temporary)},
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 60
+        while not (tmp_path / "busy").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        error = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert process.returncode == status
+    assert error.endswith(told) and "Traceback" not in error and "Error" not in error
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["busy", "t.md", "temporary"]
 
 
 def test_the_command_asks_for_what_was_asked():
