@@ -74,13 +74,17 @@ def interrupted_fits(folder: Path, tries: int, random: Random, *, kind: str) -> 
     """Fit again and again, and interrupt at random moments: the fit must end so that the caller knows."""
     folder.mkdir(parents=True, exist_ok=True)
     errors = folder / "errors"
-    with errors.open("wb") as file:
-        child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, kind, FITS[kind], str(tries)],
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=file,
-        )
+    command = [sys.executable, "-c", _CHILD, kind, FITS[kind], str(tries)]
+    with (
+        errors.open("wb") as file,
+        subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=file) as child,
+    ):
+        found = _interrupted(child, errors, tries, random)
+        child.kill()
+    return [*found, *[Try(False, "not tried any more")] * (tries - len(found))]
+
+
+def _interrupted(child: subprocess.Popen[bytes], errors: Path, tries: int, random: Random) -> list[Try]:
     found: list[Try] = []
     for _ in range(tries):
         word = _line(child, 120.0)
@@ -91,19 +95,11 @@ def interrupted_fits(folder: Path, tries: int, random: Random, *, kind: str) -> 
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signal.SIGINT)
         word = _line(child, 30.0)
-        found.append(
-            Try(
-                True,
-                ""
-                if word in ("stopped", "interrupted")
-                else f"it did not end as stopped, but with {word or 'nothing'}",
-            )
-        )
+        well = word in ("stopped", "interrupted")
+        found.append(Try(True, "" if well else f"it did not end as stopped, but with {word or 'nothing'}"))
         if not word:
             break
-    child.kill()
-    child.wait()
-    return [*found, *[Try(False, "not tried any more")] * (tries - len(found))]
+    return found
 
 
 def _line(child: subprocess.Popen[bytes], seconds: float) -> str:

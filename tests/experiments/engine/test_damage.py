@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ import toy_experiment
 from fairpca import cli
 from fairpca.experiments import Cell, register, run, save_results
 from fairpca.experiments.engine import provenance, results
+from fairpca.experiments.engine.claims import Claims, _place
 from fairpca.experiments.engine.runner import ClusterError, ResultsError, RunFailed, Store, StoreError, get
 from fairpca.scale import attendance
 
@@ -286,3 +288,32 @@ def test_saving_makes_the_table_once(store, tmp_path):
     register("toy/once", cells=lambda p: [Cell(split=0)], run_cell=lambda split: {"x": 1.0}, tabulate=tabulate)
     assert cli.main(["run", "toy/once", "--store", str(store), "--save", "--out", str(tmp_path), "--quiet"]) == 0
     assert made == [1]
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_refusal_to_save_names_three_changes_and_says_when_there_are_more(store, monkeypatch, count):
+    run("toy/table", "paper", store=store, verbose=0)
+    changes = [f"file{number}" for number in range(count)]
+    monkeypatch.setattr(results, "commit_and_changes", lambda: ("0" * 40, changes))
+    monkeypatch.setattr(results, "_results_folder", lambda *name: Path("nowhere"))
+    told = {1: "(file0)", 3: "(file0, file1, file2)", 4: "(file0, file1, file2, …)"}[count]
+    with pytest.raises(ResultsError, match=re.escape(f"uncommitted changes {told}. Commit")):
+        save_results("toy/table", "paper", store=store)
+
+
+def test_a_claim_takes_the_cell_and_not_its_neighbour(tmp_path):
+    pytest.importorskip("fcntl")
+    claims = Claims(tmp_path / "store.sqlite")
+    assert claims.take("an experiment", "a cell")
+    place = _place(("an experiment", "a cell"))
+    # Another process, because locks are between processes.
+    code = "import sys; from fcntl import *; lockf(open(sys.argv[1], 'a+b'), LOCK_EX | LOCK_NB, 1, int(sys.argv[2]))"
+
+    def is_free(byte):
+        command = [sys.executable, "-c", code, str(tmp_path / "store.sqlite.claims"), str(byte)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    assert [is_free(byte) for byte in (place - 1, place, place + 1)] == [True, False, True]
+    claims.free("an experiment", "a cell")
+    assert is_free(place)
+    claims.close()

@@ -35,3 +35,11 @@ def test_mean_by_its_formula_and_the_same_whenever_asked():
 def test_what_was_not_repeated_allows_nothing():
     assert noise(np.arange(4.0), np.empty(0), ["mean", "max"]) == {"mean": 0.0, "max": 0.0}
     assert noise(np.arange(4.0), np.zeros(3), ["max"]) == {"max": 0.0}
+
+
+def test_each_statistic_by_hand_for_two_runs():
+    """Runs 0 and 10, each moved up or down by 1: the mean moves by 0 or 1, the deviation by 0 or √2."""
+    found = noise(np.array([0.0, 10.0]), np.array([1.0]), STATISTICS)
+    assert found["mean"] == pytest.approx(np.sqrt(1 / 2), rel=0.05)
+    assert found["sd"] == pytest.approx(1.0, rel=0.05) and found["min"] == pytest.approx(1.0, rel=0.05)
+    assert found["median"] == pytest.approx(found["mean"]) and found["max"] == pytest.approx(1.0, rel=0.05)

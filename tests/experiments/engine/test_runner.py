@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import signal
@@ -486,3 +487,28 @@ def test_gzip_has_no_time(saved):
     files, _ = saved
     content = files[0].read_bytes()
     assert content[4:8] == b"\0\0\0\0" and gzip.decompress(content).startswith(b"cell,")
+
+
+def test_a_header_says_bool_only_where_every_value_is_there():
+    cells = [("{}", [{"whole": True, "part": False, "count": 1}, {"whole": False, "count": None}])]
+    header = gzip.decompress(_frames.write_cells(cells)).decode().splitlines()[0]
+    assert header == "cell,whole:bool,part:json,count:int"
+
+
+@pytest.mark.parametrize(("verbose", "terminal"), [(1, True), (0, True), (1, False)])
+def test_progress_is_shown_on_a_terminal_to_those_who_want_it(store, monkeypatch, verbose, terminal):
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    run("toy/table", "smoke", store=store, verbose=verbose)
+    assert ("toy/table" in screen.getvalue()) == (verbose == 1 and terminal)
+    assert (verbose == 1 and terminal) or screen.getvalue() == ""
+
+
+@pytest.mark.parametrize(("parent", "then", "code"), [("os.getppid()", "", 0), ("0", "time.sleep(60)", 1)])
+def test_a_worker_ends_with_its_work_or_with_its_run(parent, then, code):
+    """The watch over the run does not keep a worker that is done; a run that is gone ends one that is not."""
+    program = "import os, time; from fairpca.experiments.engine.places import _prepare_worker; "
+    program += f"_prepare_worker({parent}); {then}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", program], env=environment, timeout=30).returncode == code

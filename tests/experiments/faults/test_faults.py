@@ -1,10 +1,14 @@
 """The attacks behind the fault table: they run, and they notice a runner that does not hold."""
 
+import subprocess
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 from fairpca.experiments import get
 from fairpca.experiments.engine import store
-from fairpca.experiments.faults import files, processes, runs, victim
+from fairpca.experiments.faults import files, fits, processes, runs, victim
 from fairpca.experiments.faults.table import FAULTS, engine_digest
 
 
@@ -42,3 +46,66 @@ def test_no_attack_is_forgotten():
         family for family, _ in FAULTS
     }
     assert processes.CELLS == victim.CELLS and len(engine_digest()) == 32
+
+
+@pytest.mark.parametrize("death", [death for death in victim.DEATHS if death.startswith("exit code")])
+def test_a_deadly_cell_ends_its_process_as_it_says(monkeypatch, death):
+    codes = []
+
+    def leave(code):
+        codes.append(code)
+        raise SystemExit
+
+    monkeypatch.setattr(victim.os, "_exit", leave)
+    with pytest.raises(SystemExit):
+        victim.run_deadly(method="plain", setting=death, split=victim.CELLS // 2, cell_seed=0)
+    assert codes == [int(death.removeprefix("exit code "))]
+
+
+@pytest.mark.parametrize(
+    ("what", "sign", "code", "held"),
+    [
+        ("process", "SIGKILL", -9, True),
+        ("process", "SIGKILL", 0, True),  # it was faster
+        ("process", "SIGKILL", 9, False),
+        ("group", "SIGTERM", -15, True),
+        ("group", "SIGTERM", 1, False),
+        ("process", "SIGINT", 130, True),
+        ("process", "SIGINT", -2, False),
+        ("worker", "SIGKILL", 0, True),
+        ("worker", "SIGKILL", -9, False),
+    ],
+)
+def test_how_a_killed_run_may_end(monkeypatch, tmp_path, what, sign, code, held):
+    monkeypatch.setattr(runs, "resumed", lambda *given: "")
+    ended = SimpleNamespace(wait=lambda: code, group_ends=lambda: True, errors=lambda: "lost", store=tmp_path)
+    problem = runs._after(ended, tmp_path, {}, what, sign, "victim/plain")
+    assert problem == ("" if held else f"exit code {code}: lost")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [("stopped", ""), ("interrupted", ""), ("solved", "it did not end as stopped, but with solved")],
+)
+def test_every_interrupted_fit_counts(monkeypatch, tmp_path, answer, problem):
+    program = f"""
+import sys, time
+for _ in range(int(sys.argv[3])):
+    try:
+        print("go", flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print({answer!r}, flush=True)
+"""
+    children, original = [], subprocess.Popen
+
+    def started(*given, **options):
+        children.append(original(*given, **options))
+        return children[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    monkeypatch.setattr(fits, "_CHILD", program)
+    at_once = SimpleNamespace(uniform=lambda low, high: 0.02)
+    found = fits.interrupted_fits(tmp_path / "fits", 2, at_once, kind="PCA")
+    children[0].stdout.close()
+    assert found == [processes.Try(True, problem)] * 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairpca import published
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.lee2022.beside import beside
 
@@ -53,3 +54,13 @@ def test_default_calls_the_kernel_less_often_than_the_paper_s_algorithm():
     )
     calls = calls.dropna(subset=["mbfpca_ours", "mbfpca"])
     assert len(calls) == 12 and (calls["mbfpca_ours"] <= calls["mbfpca"]).all()
+
+
+def test_settings_stand_in_the_order_of_table_1(table):
+    printed = published.load("lee2022", "table1").query("method == 'mbfpca'")
+    expected = printed[["dataset", "d", "setting"]].drop_duplicates()
+    own = table[table["p"] == 0]
+    for dataset, rows in own.groupby("dataset"):
+        theirs = expected[expected["dataset"] == dataset]["setting"].str.removeprefix("tau=").astype(float)
+        assert list(dict.fromkeys(rows["tau"])) == list(dict.fromkeys(theirs))
+    assert list(dict.fromkeys(own["dataset"])) == list(dict.fromkeys(expected["dataset"]))

@@ -168,3 +168,18 @@ def test_mirrored_problem_is_fair_without_its_first_feature():
     X, groups, d = optimisation.mirrored_problem(np.random.default_rng(2))
     V = np.vstack((np.zeros((1, d)), orthonormal(np.random.default_rng(3).standard_normal((X.shape[1] - 1, d)))))
     assert abs(WeightedRows.from_groups(X, groups).value(V, 1.0)) < 1e-15
+
+
+@pytest.mark.parametrize(("ahead", "expected"), [(0, "holds"), (1, "holds in part"), (4, "fails")])
+def test_more_variance_in_some_cases_is_a_part(ahead, expected):
+    """Print's own numbers, but for FPCA ahead in the variance of so many of the four cases."""
+    printed = claims_table1._printed_means()
+    cases = [(dataset, d) for dataset in ("german", "adult") for d in (2, 10)][:ahead]
+
+    def get(dataset, d, method, setting, metric, protocol="printed"):
+        if (dataset, d) in cases and (method, setting, metric) == ("fpca", "delta=0.1", "pct_var"):
+            return 99.0
+        return printed(dataset, d, method.removesuffix("_ours"), setting, metric)
+
+    judged = {one.id: one for one in claims_table1._trade_off(get)}["table1-variance"]
+    assert (judged.verdict, judged.ours) == (expected, f"in {4 - ahead} of 4 cases")

@@ -1,8 +1,10 @@
 """Bounds on rounds and times: the attack has teeth, and the sharper theorem of the chapter survives it."""
 
 import numpy as np
+import pytest
 
 from fairpca.experiments.engine.runner import recompute
+from fairpca.experiments.samadi2018 import bounds
 from fairpca.experiments.samadi2018.bounds import attack_theorem_a2
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_weights
 
@@ -33,3 +35,25 @@ def test_sharper_theorem_on_hostile_groups():
 
 def test_stored_verdicts_are_current():
     recompute("samadi2018/claims_bounds")
+
+
+def test_linear_programme_is_the_one_of_the_paper(monkeypatch):
+    """Its optimum by duality: the most, over weights of two groups, that they lose in the best directions for both."""
+    answers = []
+    original = bounds.linprog
+
+    def kept(*given, **options):
+        answers.append(original(*given, **options))
+        return answers[-1]
+
+    monkeypatch.setattr(bounds, "linprog", kept)
+    n, d, rng = 40, 10, np.random.default_rng(3)
+    bounds.run_linear_program(method="linear programme", n=n, cell_seed=3)
+    assert len(answers) == 3
+    for answer in answers:
+        sums = rng.gamma(0.5, size=(2, n))
+        best = np.sort(sums, axis=1)[:, -d:].sum(axis=1)
+        weights = [np.array([w, 1 - w]) for w in np.linspace(0, 1, 1001)]
+        dual = max(w @ best - np.sort(w @ sums)[-d:].sum() for w in weights)
+        assert answer.fun == pytest.approx(dual, rel=1e-3)
+        assert answer.fun == pytest.approx(np.max(best - sums @ answer.x[:-1]))

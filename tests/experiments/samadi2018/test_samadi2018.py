@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from sklearn.decomposition import PCA as ReferencePCA
 
 from fairpca import GroupMoments, published
 from fairpca.experiments.engine.runner import get, load_results
-from fairpca.experiments.samadi2018 import figures
+from fairpca.experiments.samadi2018 import checks, figures
 from fairpca.experiments.samadi2018.checks import (
     BOUND_ROUNDS,
     ETAS,
@@ -211,3 +213,18 @@ def test_bound_and_tuned_rounds_are_those_of_the_solver():
         reached = np.flatnonzero(largest - solve_minmax(moments, 1).objective < 1e-5)
         rounds[eta] = reached[0] + 1 if reached.size else np.inf
     assert tuned["rounds"] == min(rounds.values()) == rounds[tuned["eta"]]
+
+
+def test_eigenvalues_that_are_zero_or_one_are_not_fractional(monkeypatch):
+    """Theorem 5's count: of (1, 0.6, 0.4, 0, 0, 0) two lie inside, they sum to one, and one is more than d = 2."""
+    vertex = np.array([1.0, 0.6, 0.4, 0.0, 0.0, 0.0])
+
+    def solved(C, d):
+        best = solve_minmax(C, d)
+        return SimpleNamespace(objective=best.bound, extra={"vertex": vertex, "losses": np.array([1.0, 1.0])})
+
+    monkeypatch.setattr(checks, "solve_minmax_sdp", solved)
+    monkeypatch.setattr(checks, "_PROGRAMS", 2)
+    found = checks._theorem_5(np.random.default_rng(0), 2)
+    assert (found["fractional"], found["extra"], found["apart"]) == (2.0, 1.0, 0.0)
+    assert found["sum_error"] == pytest.approx(0, abs=1e-12)

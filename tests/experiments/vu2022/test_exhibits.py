@@ -1,6 +1,7 @@
 """The exhibits of Vu et al.: methods as their programs run them, figures, and the tables' bookkeeping."""
 
 import re
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -319,3 +320,26 @@ def test_every_numbered_statement_has_one_directive():
         kind, beginning = statement.split()[0].lower(), re.compile(rf"{re.escape(statement)}(?![\d.])")
         found = [title for name, title in titles if name == kind and beginning.match(title)]
         assert len(found) == 1, (statement, found)
+
+
+@pytest.mark.parametrize("method", ["rfpca", "cfpca_mean"])
+def test_shuffle_of_table_4_goes_on_with_the_stream_of_the_random_starts(monkeypatch, method):
+    """RFPCA draws three starts for both settings in three folds and for the last fit; others draw nothing."""
+    quick = replace(methods.rfpca("printed", n_starts=4), grid={"alpha": (0.1,), "lam": (0.5, 2.5)})
+    quick.estimator.set_params(max_iter=2)
+    one = replace(methods.cfpca_mean("printed"), grid={"delta": (0.1, 0.9)})
+    monkeypatch.setattr(methods, "rfpca", lambda protocol: quick)
+    monkeypatch.setattr(methods, "cfpca_mean", lambda protocol: one)
+    drawn, original = [], tables.delta_f_lin
+
+    def spied(*rows, random_state, **options):
+        drawn.append(deepcopy(random_state).rand())
+        return original(*rows, random_state=random_state, **options)
+
+    monkeypatch.setattr(tables, "delta_f_lin", spied)
+    run_cell = {"rfpca": tables.run_rfpca, "cfpca_mean": tables.run_mean}[method]
+    run_cell(dataset="energy", split=5, method=method, d=3, protocol="printed")
+    reference = np.random.RandomState(5)
+    for _ in range((3 * 2 + 1) * 3 if method == "rfpca" else 0):
+        reference.randn(8, 8 - 3)
+    assert drawn == [reference.rand()]

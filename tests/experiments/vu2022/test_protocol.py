@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold
 
 from fairpca import PCA, RFPCA, published
 from fairpca.datasets import load
+from fairpca.experiments.engine.statements import lists
 from fairpca.experiments.vu2022 import methods
 from fairpca.experiments.vu2022.protocol import Method, Rows, choose_setting, errors, run_split, split_rows, words
 
@@ -188,3 +189,16 @@ def test_printed_cfpca_both_is_met_where_the_third_eigenvalue_is_nearly_tied():
             rows = published.load("vu2022", table)
             printed = rows[(rows.dataset == "statlog") & (rows.method == "cfpca_both") & (rows.metric == metric)]
             assert round(mean, 4) == pytest.approx(printed.value.item(), abs=1e-9)
+
+
+def test_grids_are_the_text_s():
+    """The numbers in the statements of Section 5; of CFPCA-Both the reading as stated (the program loses its grid)."""
+    stated = published.load_settings("vu2022").set_index("id")
+    numbers = {id: lists(text) for id, text in stated["statement"].items() if id.endswith("-grid")}
+    assert tuple(methods.rfpca("stated").grid.values()) == tuple(numbers["rfpca-grid"])
+    assert [methods.cfpca_mean("stated").grid["delta"]] == numbers["mean-grid"]
+    assert [methods.cfpca_both("stated").grid["mu"]] == numbers["both-grid"]
+    (low, high), alone = numbers["fairpca-grid"]
+    etas = [setting["options"]["eta"] for setting in methods.fairpca("printed").settings]
+    assert etas == pytest.approx([*np.linspace(low, high, int(stated.loc["fairpca-grid", "value"])), *alone])
+    assert methods.fairpca("printed").estimator.max_iter == int(stated.loc["fairpca-iterations", "value"])

@@ -215,6 +215,19 @@ def test_slacks_would_show_a_wrong_constant(monkeypatch):
     assert table["Riemannian subgradient inequality"] < -1e-6
 
 
+def test_slacks_would_show_a_curvature_beyond_the_bounds(monkeypatch):
+    real = ComplementObjective.__init__
+
+    def sharper(self, *args):
+        real(self, *args)
+        self.curvature = 2.01 * self.lipschitz
+
+    monkeypatch.setattr(ComplementObjective, "__init__", sharper)
+    table = inequality_slacks(np.random.default_rng(0), 50).set_index("inequality")["smallest slack"]
+    assert table["curvature: κ ≤ 2L"] == pytest.approx(-0.01)
+    assert table["C ⪰ 0: κ ≤ 2 · printed L"] < -1e-3
+
+
 def test_more_groups_are_refused():
     with pytest.raises(ValueError, match="3 groups"):
         ComplementObjective(np.array([np.eye(2)] * 3), np.full(3, 1 / 3), 1, 0.1, np.zeros(3))
