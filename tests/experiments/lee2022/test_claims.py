@@ -183,3 +183,24 @@ def test_more_variance_in_some_cases_is_a_part(ahead, expected):
 
     judged = {one.id: one for one in claims_table1._trade_off(get)}["table1-variance"]
     assert (judged.verdict, judged.ours) == (expected, f"in {4 - ahead} of 4 cases")
+
+
+@pytest.mark.parametrize(("units", "come_out"), [(0.4, True), (-0.4, True), (0.8, False), (-0.8, False)])
+def test_a_printed_number_comes_out_if_ours_rounds_to_it(monkeypatch, units, come_out):
+    """Ours are off by so many units of the last printed digit, under the rule of the text alone."""
+    parts = {i: (SimpleNamespace(X=np.full((7, 1), float(i))), SimpleNamespace(X=np.zeros((3, 1)))) for i in range(10)}
+    monkeypatch.setattr(claims_table1, "load", lambda dataset, split: parts[split])
+    table = claims_table1.published.load("lee2022", "table1")
+    table = table[(table["method"] == "pca") & (table["metric"] == "mmd2")].set_index(["dataset", "d"])
+
+    def get(dataset, d, method, setting, metric, protocol):
+        row = table.loc[(dataset, d)]
+        ours = row["mean"] + (units if protocol == "stated" else 30) * 10.0 ** -row["decimals"]
+        assert (round(ours, int(row["decimals"])) == row["mean"]) == (come_out and protocol == "stated")
+        return ours
+
+    judged = {one.id: one for one in claims_table1._protocol(get)}
+    assert judged["protocol-splits"].verdict == "holds"
+    assert judged["protocol-median"].verdict == ("holds" if come_out else "fails")
+    counted = f"with it {len(table) if come_out else 0} of {len(table)} printed"
+    assert judged["protocol-median"].ours.startswith(counted)

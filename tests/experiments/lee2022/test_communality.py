@@ -1,11 +1,14 @@
 """Communalities and biplots of Lee et al.: the stored numbers, the basis, and the verdicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fairpca import PCA
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import recompute
+from fairpca.experiments.lee2022 import communality as experiment
 from fairpca.experiments.lee2022.communality import (
     BIPLOT_SPLIT,
     BIPLOTS,
@@ -62,3 +65,15 @@ def test_pca_agrees_with_the_authors_communalities():
     assert (
         board.loc[(board["exhibit"] == "communality_stored") & (board["verdict"] == "differs"), "reason"] != ""
     ).all()
+
+
+def test_principal_axes_do_not_depend_on_where_the_rows_lie(monkeypatch):
+    """The authors' rows are centred already; the axes are those of rows about their mean whatever the mean is."""
+    expected, _ = biplot_loadings(13)
+
+    def moved(dataset, split):
+        train, test = load(dataset, split=split)
+        return replace(train, X=train.X + np.linspace(-3, 5, train.X.shape[1])), test
+
+    monkeypatch.setattr(experiment, "load", moved)
+    np.testing.assert_allclose(biplot_loadings(13)[0], expected, atol=1e-9)

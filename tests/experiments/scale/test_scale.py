@@ -62,3 +62,18 @@ def test_results_depend_on_the_code_that_reads():
     assert any("fairpca.scale.frames:add_batch" in name for name in code_pieces(cost.run_cell))
     assert any("fairpca.scale.mbf:solve_in_batches" in name for name in code_pieces(mmd.run_fit))
     assert any("pair_sums" in name for name in code_pieces(mmd.run_pairs))
+
+
+def test_seconds_are_those_of_all_rows_without_the_first_call(monkeypatch):
+    """A clock that runs only while something is computed: fifty seconds to compile, then three for the rows."""
+    clock = [100.0]
+
+    def computed(Z, groups, sigma):
+        clock[0] += 3.0 if len(Z) == 600 else 50.0
+        return 0.25
+
+    monkeypatch.setattr(mmd, "process_time", lambda: clock[0])
+    monkeypatch.setattr(mmd.scale, "mmd_squared", computed)
+    found = mmd.block_pairs(n=600, d=3)
+    assert (found["seconds"], found["mmd2"]) == (3.0, 0.25)
+    assert found["nanoseconds_a_pair"] == pytest.approx(3e9 / (600 * 600 / 2))

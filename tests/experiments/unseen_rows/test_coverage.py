@@ -94,3 +94,10 @@ def test_the_study_has_a_thousand_samples_of_each_table_and_size():
         for table in TABLES:
             blocks = [c for c in grid if (c["dataset"], c["method"], c["setting"]) == (table, "pca", size)]
             assert len(blocks) * coverage.BLOCK == 1000
+
+
+def test_area_is_the_share_of_pairs_in_their_order_with_ties_for_half():
+    a, b = np.array([1.0, 2.0, 2.0, 5.0, 0.0]), np.array([2.0, 1.0, 3.0])
+    pairs = [1.0 if x > y else 0.5 if x == y else 0.0 for x in a for y in b]
+    assert coverage._area(a, b) == pytest.approx(np.mean(pairs))
+    assert coverage._area(b, a) == pytest.approx(1 - np.mean(pairs))

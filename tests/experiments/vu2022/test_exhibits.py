@@ -343,3 +343,17 @@ def test_shuffle_of_table_4_goes_on_with_the_stream_of_the_random_starts(monkeyp
     for _ in range((3 * 2 + 1) * 3 if method == "rfpca" else 0):
         reference.randn(8, 8 - 3)
     assert drawn == [reference.rand()]
+
+
+@pytest.mark.parametrize("dataset", ["energy", "e_coli"])
+def test_grain_of_table_4_is_one_row_of_the_smaller_group_on_the_other_side(dataset):
+    """The largest change of a difference of shares that one row of the test part can make."""
+    groups = load(dataset).group_code
+    test = groups[split_rows(groups, 0.3, 0)[1]]
+
+    def separation(said):
+        return np.mean(said[test == 0]) - np.mean(said[test == 1])
+
+    nobody = np.zeros(len(test))
+    changes = [abs(separation(row) - separation(nobody)) for row in np.eye(len(test))]
+    assert rounding._one_row(dataset) == pytest.approx(max(changes))

@@ -1,10 +1,12 @@
 """Propositions 2.2 and 3.3 of Vu et al., checked by other means: constructions, and the supremum solved as an SDP."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairpca.experiments.vu2022 import claims_algorithm, claims_theory
 from fairpca.experiments.vu2022.theory import supremum_by_sdp
 from fairpca.solvers.rfpca import GroupObjective, fair_projection, fair_projection_exists, gap_range, worst_case_error
 
@@ -101,3 +103,40 @@ def test_bad_input_is_explained():
         fair_projection_exists(np.eye(3), np.eye(2), 1)
     with pytest.raises(ValueError, match="between 1 and 2"):
         fair_projection(np.eye(3), np.eye(3), 3)
+
+
+def test_formulas_of_the_suprema_are_refuted_by_programs_that_find_more(monkeypatch):
+    found = []
+
+    def solved(*problem):
+        found.append(supremum_by_sdp(*problem))
+        return found[-1]
+
+    def judged(supremum):
+        monkeypatch.setattr(claims_theory, "supremum_by_sdp", supremum)
+        return {one.id: one.verdict for one in claims_theory._suprema(np.random.default_rng(5))}
+
+    ids = ("thm3.2-reformulation", "prop3.3-supremum")
+    assert judged(solved) == dict.fromkeys(ids, "proved")
+    again = iter(found)
+    assert judged(lambda *problem: 1.001 * next(again)) == dict.fromkeys(ids, "refuted")
+
+
+@pytest.mark.parametrize("power", [-0.25, -0.6])
+def test_observed_exponent_is_the_power_of_the_steps(monkeypatch, power):
+    """Runs whose measure is a power of the number of iterates, each with a factor of its own."""
+
+    def runs(problem, starts, lengths):
+        rows = [
+            {"start": start, "steps": n, "constant": constant, "measure": (start + 1) * (n + 1) ** power}
+            for start in range(len(starts))
+            for n in lengths
+            for constant in ("printed", "repaired")
+        ]
+        known = {"bound": 10.0, "margin": 0.0, "gap": 0.0, "L": 1.0, "excess": 0.0, "nearby": 0.0}
+        return pd.DataFrame(rows).assign(**known)
+
+    monkeypatch.setattr(claims_algorithm, "convergence", runs)
+    monkeypatch.setattr(claims_algorithm, "_largest_share", lambda rng: (0.5, 1))
+    rate = next(claims_algorithm._rate(np.random.default_rng(0)))
+    assert rate.id == "thm4.3-rate" and f"observed exponents {power:.2f} to {power:.2f} (bound" in rate.ours
