@@ -401,3 +401,19 @@ def test_of_many_pairs_those_with_the_most_different_errors_are_solved():
         both = [b, a]
         expected = solve_rfpca(moments[both], np.array([0.5, 0.5]), 2, 0.3 / 0.4, eps[both]).V
         assert subspace_distance(V, expected) < 1e-5
+
+
+def test_pairs_are_solved_whose_moments_have_zeros_in_them_but_not_only_zeros():
+    """Diagonal moments, two groups without variance: no axis is better for a pair than its plane, one pair has none."""
+    moments = np.zeros((4, 3, 3))
+    moments[0], moments[1] = np.diag([3.0, 1.0, 0.5]), np.diag([0.2, 2.0, 0.4])
+    shares, eps, errors = np.full(4, 0.25), np.full(4, 0.01), np.array([4.0, 2.0, 1.0, 0.0])
+    planes = list(pair_planes(moments, shares, 1, 0.1, eps, "corrected", errors))
+    pairs = [(0, 3), (0, 2), (0, 1), (1, 3), (1, 2)]  # by the difference of their errors; (2, 3) has nothing to keep
+    assert len(planes) == len(pairs)
+    for V, pair in zip(planes, pairs, strict=True):
+        objective = GroupObjective(np.full(2, 0.5), 0.2, eps[:2], "corrected")
+        worth = [
+            objective.values(reconstruction_errors(moments[list(pair)], W)).max() for W in (V, *np.eye(3)[:, :, None])
+        ]
+        assert worth[0] <= min(worth[1:]) + 1e-12

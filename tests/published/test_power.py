@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from fairpca.published import scoreboard
+from fairpca.published.comparison import _verdict
 from fairpca.published.power import power
 
 
@@ -50,3 +51,12 @@ def test_every_exhibit_with_numbers_has_its_power():
         zip(numbers["paper"], numbers["exhibit"], strict=True)
     )
     assert (table[["x1.05", "permuted"]].le(table["accepted"], axis=0)).all(axis=None)
+
+
+def test_a_number_on_the_edge_of_its_tolerance_counts_as_it_is_judged():
+    """2.1 is 0.1 from 2.0, though not in binary form: what the verdict calls close is accepted here too."""
+    tolerances = [0.1, 0.0999, 0.1]
+    judged = [_verdict(2.0, "2.0", 1.05 * 2.0, 1, tolerance) for tolerance in tolerances]
+    assert judged == ["close", "differs", "close"] and abs(1.05 * 2.0 - 2.0) > 0.1
+    same = {"printed": [2.0] * 3, "ours": [2.0] * 3, "printed_text": ["2.0"] * 3, "verdict": ["equal"] * 3}
+    assert power(board(**same, tolerance=tolerances)).iloc[0]["x1.05"] == judged.count("close")

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpca.experiments.engine import frames as _frames
+from fairpca.experiments.engine import plan
 from fairpca.experiments.engine import store as _store
+from fairpca.experiments.engine.claims import Claims
 from fairpca.experiments.engine.runner import (
     Cell,
     RunFailed,
@@ -512,3 +515,51 @@ def test_a_worker_ends_with_its_work_or_with_its_run(parent, then, code):
     program += f"_prepare_worker({parent}); {then}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run([sys.executable, "-c", program], env=environment, timeout=30).returncode == code
+
+
+def test_a_cell_that_another_process_has_is_left_to_it_until_that_ends(tmp_path):
+    """A lock on the whole file by a program that knows nothing of cells."""
+    program = "import fcntl, sys; file = open(sys.argv[1], 'a+b'); fcntl.lockf(file, fcntl.LOCK_EX); print(); input()"
+    mine = Claims(tmp_path / "store.sqlite")
+    command = [sys.executable, "-S", "-c", program, str(tmp_path / "store.sqlite.claims")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"\n"
+        assert not mine.take("toy/table", "a cell")
+        other.communicate(b"\n")
+    assert mine.take("toy/table", "a cell")
+    mine.close()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "expected"), [(False, ["1/2 toy/a: about 18.0", "2/2 toy/b: about 6.0"]), (True, [])]
+)
+def test_each_experiment_says_what_is_left(monkeypatch, capsys, store, hidden, expected):
+    """Where no bar can be drawn: 12 and 6 missing cells, of a second each as long as nothing else is known."""
+    told = {"toy/a": SimpleNamespace(total=15, done=3), "toy/b": SimpleNamespace(total=8, done=2)}
+    monkeypatch.setattr(plan, "status", lambda name, profile, store: told[name])
+    with plan.Plan(list(told), "paper", store, 1, hidden=hidden) as shown:
+        for name in told:
+            with shown.experiment(name):
+                pass
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(" s left")[0] for line in lines] == expected
+
+
+def test_a_run_that_ends_early_ends_its_workers(store, tmp_path):
+    """The cell that another process computes is given up, not waited for."""
+    finished = tmp_path / "finished"
+
+    def slow(*, split):
+        if split:
+            time.sleep(10.0)
+            finished.touch()
+        return {"value": 1.0}
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    grid = [Cell(split=split) for split in range(2)]
+    register("toy/slow", cells=lambda profile: grid, run_cell=slow, tabulate=lambda frame: frame)
+    with pytest.raises(RuntimeError, match="enough"):
+        run("toy/slow", store=store, jobs=2, verbose=0, progress=stop)
+    assert not finished.exists()

@@ -1,5 +1,7 @@
 """The attacks behind the fault table: they run, and they notice a runner that does not hold."""
 
+import contextlib
+import functools
 import subprocess
 from types import SimpleNamespace
 
@@ -8,7 +10,7 @@ import pytest
 
 from fairpca.experiments import get
 from fairpca.experiments.engine import store
-from fairpca.experiments.faults import files, fits, processes, runs, victim
+from fairpca.experiments.faults import clusters, files, fits, processes, runs, table, victim
 from fairpca.experiments.faults.table import FAULTS, engine_digest
 
 
@@ -109,3 +111,60 @@ for _ in range(int(sys.argv[3])):
     found = fits.interrupted_fits(tmp_path / "fits", 2, at_once, kind="PCA")
     children[0].stdout.close()
     assert found == [processes.Try(True, problem)] * 2
+
+
+def test_one_whole_page_of_a_store_is_zeroed():
+    """SQLite's pages of 4096 bytes: one of them, each in its turn, and nothing else of the file."""
+    seen = set()
+    for seed in range(40):
+        content = bytearray(b"x" * 4096 * 3)
+        files._zeroed_page(content, np.random.default_rng(seed))
+        pages = [bytes(content[start : start + 4096]) for start in range(0, len(content), 4096)]
+        assert sorted(pages) == [bytes(4096), b"x" * 4096, b"x" * 4096]
+        seen.add(pages.index(bytes(4096)))
+    assert seen == {0, 1, 2}
+
+
+def test_only_attacks_on_disks_need_one(monkeypatch):
+    """Where no disk can be mounted they are told as not tried; all others are made."""
+    made = []
+
+    def attack(here, tries, random):
+        made.append(tries)
+        return [processes.Try(True)] * tries
+
+    monkeypatch.setattr(runs, "mounts", lambda: False)
+    told = {}
+    for key in (("disk", "the disk of the store is full"), ("damaged store", "cut short")):
+        monkeypatch.setitem(FAULTS, key, (2, attack))
+        told[key[0]] = table._run_cell(method=key[0], fault=key[1], tries=2, cell_seed=0)
+    assert made == [2]
+    assert told["disk"]["tried"] == 0 and "no small disk" in told["disk"]["problems"]
+    assert told["damaged store"]["tried"] == told["damaged store"]["held"] == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "text", "held"),
+    [
+        ("one worker", 0, "", True),
+        ("one worker", 1, "lost", False),
+        ("all workers", 1, "fairpca: error: tcp://here has no workers", True),
+        ("all workers", 1, "fairpca: error: no workers", False),  # the cluster is not named
+        ("all workers", 0, "", False),
+        ("scheduler", 1, "fairpca: error: tcp://here is gone", True),
+        ("scheduler", 1, "fairpca: error: tcp://here is gone\nTraceback", False),
+    ],
+)
+def test_how_a_run_that_lost_its_cluster_may_end(monkeypatch, tmp_path, what, code, text, held):
+    """And who was killed: one worker, both, or the scheduler alone."""
+    killed = []
+    named = [SimpleNamespace(kill=functools.partial(killed.append, name)) for name in ("scheduler", "first", "second")]
+    ended = SimpleNamespace(reached=lambda cells: True, wait=lambda: code, errors=lambda: text, store=tmp_path)
+    monkeypatch.setattr(clusters, "_scheduler", lambda: contextlib.nullcontext((named[0], "tcp://here")))
+    monkeypatch.setattr(clusters, "_workers", lambda *given: contextlib.nullcontext(named[1:]))
+    monkeypatch.setattr(clusters, "Victim", lambda *given, **options: ended)
+    monkeypatch.setattr(clusters, "undisturbed", lambda folder: {})
+    monkeypatch.setattr(clusters, "resumed", lambda *given: "")
+    found = clusters.lost(tmp_path, 1, np.random.default_rng(0), what=what)
+    assert found == [processes.Try(True, "" if held else f"exit code {code}: {text}")]
+    assert killed == {"one worker": ["first"], "all workers": ["first", "second"], "scheduler": ["scheduler"]}[what]

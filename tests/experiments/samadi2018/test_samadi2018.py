@@ -228,3 +228,11 @@ def test_eigenvalues_that_are_zero_or_one_are_not_fractional(monkeypatch):
     found = checks._theorem_5(np.random.default_rng(0), 2)
     assert (found["fractional"], found["extra"], found["apart"]) == (2.0, 1.0, 0.0)
     assert found["sum_error"] == pytest.approx(0, abs=1e-12)
+
+
+def test_lemma_4_6_compares_with_the_mean_error_of_each_group(monkeypatch):
+    """For the projection itself, in the place of another matrix, nothing is better and nothing worse."""
+    real = np.random.default_rng(0)
+    monkeypatch.setattr(checks, "_INSTANCES", 3)
+    nearest = SimpleNamespace(standard_normal=real.standard_normal, uniform=lambda low, high: -20.0)
+    assert checks._lemmas(nearest)["lemma_4_6"] == pytest.approx(0, abs=1e-10)

@@ -33,3 +33,16 @@ def test_much_higher_is_twice_as_high_everywhere(monkeypatch, times, expected):
     table.loc[women & (table["d"] == dimension), "value"] = times * loss
     monkeypatch.setattr(claims, "load_results", lambda name: SimpleNamespace(table=table))
     assert verdict(claims._figures_3_and_4(), "fig4-pca-female") == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"), [(42, 42, "holds"), (49, 36, "fails"), (36, 42, "fails"), (42, 36, "fails")]
+)
+def test_images_of_42_by_42_have_as_many_rows_and_columns(monkeypatch, rows, columns, expected):
+    theory = load_results("samadi2018/theory").table.copy()
+    of_shape = theory["method"] == "image shape"
+    for name, size in (("rows", rows), ("columns", columns)):
+        theory.loc[of_shape & (theory["metric"] == name), "value"] = size
+    tables = {"samadi2018/theory": theory, "samadi2018/fig3_fig4": load_results("samadi2018/fig3_fig4").table}
+    monkeypatch.setattr(claims, "load_results", lambda name: SimpleNamespace(table=tables[name]))
+    assert verdict(claims._data(), "lfw-shape") == expected

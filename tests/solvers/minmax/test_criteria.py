@@ -8,9 +8,11 @@ from minmax_cases import KINDS, moments, own_sums
 
 from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import criterion_value, rank_bound, solve_minmax, solve_minmax_path, solve_minmax_sdp
+from fairpca.solvers.minmax._criteria import GeometricMean
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._nash import solve_fantope_nash
-from fairpca.solvers.minmax._problem import has_variance
+from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, reduce_rank
+from fairpca.solvers.minmax._problem import certified_status, has_variance
 from fairpca.solvers.spectral import Pencil
 
 OBJECTIVES = ["loss", "error", "variance", "nash"]
@@ -204,3 +206,39 @@ def test_value_of_a_criterion(objective):
     traces = np.trace(M, axis1=1, axis2=2)
     found = criterion_value(objective, result.extra["variances"], own_sums(M, 2), traces)
     assert found == pytest.approx(result.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", CONCAVE)
+@pytest.mark.parametrize("m", [2, 3])
+def test_a_path_has_every_dimension_once_where_a_group_does_not_vary(objective, m):
+    M = moments("zero_group", m, 5, 0)
+    for d_max in (1, 3, 5):
+        path = solve_minmax_path(M, d_max, objective=objective)
+        kept = [result.V.shape[1] - result.extra["extra_dimensions"] for result in path]
+        assert kept == list(range(1, d_max + 1))
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.9, "optimal"), (1.1, "max_iter")])
+def test_the_tolerance_of_the_geometric_mean_is_relative(share, expected):
+    """A mean that may be larger by a little less than the tolerance, in parts of itself, is the optimum; else not."""
+    tol, criterion = 1e-6, GeometricMean()
+    for variances in (np.array([2.0, 8.0]), np.array([2e9, 8e9]), np.array([0.25, 4.0])):
+        largest = np.prod(variances**0.5) * (1 + share * tol)
+        cost, bound = criterion.cost(variances), -np.log(largest)
+        floor = criterion.floor(variances, variances)
+        assert certified_status(cost, bound, tol, floor, criterion.unit(cost)) == expected
+
+
+@pytest.mark.parametrize(("n_ones", "eigenvalue"), [(1, 1 - 1e-7), (2, 1e-7)])
+def test_a_single_fractional_eigenvalue_is_rounded_to_the_trace(n_ones, eigenvalue):
+    """Two dimensions are kept: the first two axes, whether the second is nearly kept or the third nearly left out."""
+    S = np.array([np.diag([0.9, 0.5, 0.2, 0.1]), np.diag([0.3, 0.8, 0.4, 0.0])])
+    problem = FaceProblem(S, np.array([2.0, 2.0]), np.ones(2), 2)
+    axes, block = np.eye(4), np.array([[eigenvalue]])
+    losses = problem.losses(S[:, range(n_ones), range(n_ones)].sum(axis=1) + eigenvalue * S[:, n_ones, n_ones])
+    ones, fractional, zeros = np.split(axes, [n_ones, n_ones + 1], axis=1)
+    point = FacePoint(np.full(2, 0.5), ones, fractional, block, zeros, np.zeros(4), losses, 0.0)
+    reduced = reduce_rank(problem, point, tol=1e-9)
+    np.testing.assert_array_equal(reduced.ones @ reduced.ones.T, np.diag([1.0, 1.0, 0.0, 0.0]))
+    assert reduced.fractional.shape == (4, 0) and reduced.zeros.shape == (4, 2)
+    assert reduced.losses == pytest.approx([2 - 0.9 - 0.5, 2 - 0.3 - 0.8])

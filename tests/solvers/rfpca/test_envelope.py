@@ -231,3 +231,14 @@ def test_slacks_would_show_a_curvature_beyond_the_bounds(monkeypatch):
 def test_more_groups_are_refused():
     with pytest.raises(ValueError, match="3 groups"):
         ComplementObjective(np.array([np.eye(2)] * 3), np.full(3, 1 / 3), 1, 0.1, np.zeros(3))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_constants_are_in_the_unit_of_the_data(unit):
+    """Moments and radii in another unit give the same problem in that unit, so every slope and curvature has it too."""
+    other = EXAMPLE | {"moments": unit * EXAMPLE["moments"], "eps": unit * EXAMPLE["eps"]}
+    problem, same = ComplementObjective(**EXAMPLE), ComplementObjective(**other)
+    U = np.array([[0.6], [0.8]])
+    np.testing.assert_allclose(same.values(U), unit * problem.values(U))
+    for name in ("lipschitz", "printed_lipschitz", "weak_convexity", "curvature"):
+        assert getattr(same, name) == pytest.approx(unit * getattr(problem, name), rel=1e-9), name

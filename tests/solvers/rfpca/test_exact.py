@@ -453,3 +453,14 @@ def test_no_steps_are_wasted_where_nothing_is_lost():
         assert result.status == "optimal" and result.n_iter < 100
         kept = np.trace(result.V.T @ M @ result.V, axis1=1, axis2=2)
         np.testing.assert_allclose(kept, np.trace(M, axis1=1, axis2=2))
+
+
+def test_every_evaluation_counts_once_also_where_whole_decompositions_decide():
+    """Two problems on one curve: their steps are those of the basis and of the whole decompositions, and no more."""
+    moments = np.array([np.diag(w) for w in np.eye(160)[:2]])
+    boundary = rfpca_exact.make_boundary(moments, 1)
+    steps = 0
+    for lam in (3.0, 0.5):
+        steps += solve_rfpca(moments, np.full(2, 0.5), 1, lam, np.array([0.01, 0.1]), boundary=boundary).n_iter
+    assert boundary.whole.evaluations > 0
+    assert steps == boundary.evaluations + boundary.whole.evaluations
