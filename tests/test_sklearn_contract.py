@@ -183,10 +183,13 @@ def test_linear_eraser_in_a_pipeline_with_metadata_routing(method, data):
         if method == "oracle":
             eraser.set_transform_request(sensitive_features=True)
         pipeline = make_pipeline(StandardScaler(), eraser, LogisticRegression())
-        found = cross_validate(
-            pipeline, X, y, params={"sensitive_features": sex}, cv=3, error_score="raise", return_estimator=True
-        )
-    assert all(fitted[1].groups_ == ("f", "m") for fitted in found["estimator"])
+        given = {"sensitive_features": sex}
+        models = [pipeline.fit(X, y, **given)]
+        assert models[0].predict(X, **(given if method == "oracle" else {})).shape == y.shape
+        if method == "leace":  # scorers of scikit-learn 1.6 pass nothing on to a transform
+            found = cross_validate(pipeline, X, y, params=given, cv=3, error_score="raise", return_estimator=True)
+            models += found["estimator"]
+    assert all(model[1].groups_ == ("f", "m") for model in models)
 
 
 @pytest.mark.filterwarnings("error")
