@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from fairpca.linalg import clip_to_trace, symmetrise
+from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
 
 __all__ = ["Kernel"]
 
 _RELAXATION = 1.6
+_SPARE = 4  # eigenpairs asked for beyond those that the last matrix needed
+
+
+class _Leading:
+    """Leading eigenpairs of matrices that resemble each other, as many as turn out to be needed.
+
+    The first matrix is decomposed completely. Later ones are asked for a few pairs more than the last one needed,
+    which is a fraction of the work, and for all of them where those were not enough.
+    """
+
+    def __init__(self) -> None:
+        self.count: float = np.inf
+
+    def of(self, A: np.ndarray, enough: Callable[[np.ndarray], bool]) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues, descending, that are `enough` or all, and their vectors."""
+        if self.count < len(A) // 5:
+            w, V = top_eigenpairs(A, int(self.count))
+            if enough(w):
+                return w, V
+        w, V = np.linalg.eigh(A)
+        return w[::-1], V[:, ::-1]
+
+    def needed(self, count: int) -> None:
+        """Say how many of the last pairs were needed."""
+        self.count = count + _SPARE
 
 
 class Kernel:
@@ -35,6 +62,8 @@ class Kernel:
         self.nuclear = (0.0, 0.0)
         self.nu = 0.0
         self.multiplier = 0.0
+        self.leading = _Leading()
+        self.singular = _Leading(), _Leading()
 
     def pack(self) -> np.ndarray:
         """Return primal and dual variables as one vector, in the metric in which the iteration contracts."""
@@ -74,13 +103,17 @@ class Kernel:
         return Xn
 
     def fantope(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return clipped eigenvalues and eigenvectors of the projection of `A` on the Fantope."""
-        w, U = np.linalg.eigh(A)
-        if not self.trace_equal:
-            inside = np.clip(w, 0.0, 1.0)
-            if inside.sum() <= self.d:
-                return inside, U
-        return clip_to_trace(w, self.d), U
+        """Return the positive eigenvalues of the projection of `A` on the Fantope, and their eigenvectors."""
+        w, U = self.leading.of(A, lambda w: len(w) >= self.d and not self.clipped(w)[-1] > 0.0)
+        kept = self.clipped(w)
+        count = int(np.count_nonzero(kept))
+        self.leading.needed(count)
+        return kept[:count], U[:, :count]
+
+    def clipped(self, w: np.ndarray) -> np.ndarray:
+        """Return the eigenvalues of the projection of a matrix with eigenvalues `w`."""
+        inside = np.clip(w, 0.0, 1.0)
+        return inside if not self.trace_equal and inside.sum() <= self.d else clip_to_trace(w, self.d)
 
     def project(self, A: np.ndarray, tau: float) -> np.ndarray:
         """Project on the Fantope, jointly with f̂'X f̂ ≤ b when that is a constraint; keep its multiplier."""
@@ -128,11 +161,11 @@ class Kernel:
 
     def clip(self, Z1: np.ndarray, Z2: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
         """Proximal map of σ times the conjugate of the penalty: clip singular values by water-filling."""
-        parts = [_right_singular(Z) for Z in (Z1, Z2)]
         weight = 2.0 * self.kappa / sigma
+        parts = [_right_singular(Z, leading, sigma, weight) for Z, leading in zip((Z1, Z2), self.singular, strict=True)]
         if self.sum_form:
             thresholds = [_water_level(s / sigma, weight) for s, _ in parts]
-        else:
+        else:  # this level is above each of the two, so that what is enough for those is enough for it
             level = _water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1] / sigma, weight)
             thresholds = [level, level]
         duals, nuclear = [], []
@@ -188,13 +221,23 @@ def _conjugate(nuclear: tuple[float, float], kappa: float, sum_form: bool) -> fl
     return (a * a + b * b if sum_form else (a + b) ** 2) / (4.0 * kappa)
 
 
-def _right_singular(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return singular values (descending) and right singular vectors from the eigenvectors of Z'Z.
+def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the singular values (descending) above the water level and some below it, and right singular vectors.
 
-    Squaring loses half the digits of the small singular values only, and those are cut off.
+    They come from the eigenvectors of Z'Z. Squaring loses half the digits of the small singular values only, and
+    those are cut off.
     """
-    w, V = np.linalg.eigh(Z.T @ Z)
-    return np.sqrt(np.clip(w[::-1], 0.0, None)), V[:, ::-1]
+
+    def values(w: np.ndarray) -> np.ndarray:
+        return np.sqrt(np.clip(w, 0.0, None))
+
+    def cut(s: np.ndarray) -> float:
+        return sigma * _water_level(s / sigma, weight)
+
+    w, V = leading.of(Z.T @ Z, lambda w: cut(values(w)) >= values(w)[-1])
+    s = values(w)
+    leading.needed(int(np.count_nonzero(s > cut(s))))
+    return s, V
 
 
 def _water_level(s: np.ndarray, weight: float) -> float:

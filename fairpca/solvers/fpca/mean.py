@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, hessenberg
 from scipy.optimize import brentq
 
-from fairpca.linalg import geodesic, symmetrise, top_eigenpairs
+from fairpca.linalg import geodesic, orthonormal, symmetrise, top_eigenpairs
 from fairpca.solvers.spectral import avoiding_eigenpairs
 
 __all__ = ["MeanOnlySolution", "solve_mean_only"]
@@ -15,7 +16,7 @@ __all__ = ["MeanOnlySolution", "solve_mean_only"]
 
 @dataclass(frozen=True)
 class MeanOnlySolution:
-    """Orthonormal V of shape (p, d), the multiplier ν, the dual bound, and the eigen-decompositions used."""
+    """Orthonormal V of shape (p, d), the multiplier ν, the dual bound, and the eigenproblems solved."""
 
     V: np.ndarray
     multiplier: float
@@ -67,21 +68,54 @@ def solve_mean_only(S: np.ndarray, f: np.ndarray, n_components: int, *, level: f
     return _by_dual(S, fh, d, b)
 
 
+class _Tridiagonal:
+    """S in an orthonormal basis that begins with f̂ and in which S is tridiagonal.
+
+    There S − ν f̂f̂' differs from S in its first entry only, so that a step of the dual costs O(pd) and not O(p³).
+    """
+
+    def __init__(self, S: np.ndarray, fh: np.ndarray) -> None:
+        Q = np.linalg.qr(fh[:, None], mode="complete")[0]
+        T, within = hessenberg(Q.T @ S @ Q, calc_q=True, check_finite=False)
+        self.basis = Q @ within  # Hessenberg's reduction leaves the first vector, ±f̂, as it is
+        self.diagonal, self.beside = np.diagonal(T).copy(), np.diagonal(T, -1).copy()
+
+    def norm(self) -> float:
+        """Return the largest absolute eigenvalue of S."""
+        return float(np.abs(eigvalsh_tridiagonal(self.diagonal, self.beside, check_finite=False)).max())
+
+    def top_eigenpairs(self, nu: float, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the `d` largest eigenvalues of S − ν f̂f̂', descending, and their vectors in this basis."""
+        diagonal = self.diagonal.copy()
+        diagonal[0] -= nu
+        p = len(diagonal)
+        chosen = {"select": "i", "select_range": (p - d, p - 1), "lapack_driver": "stebz"}
+        try:
+            w, V = eigh_tridiagonal(diagonal, self.beside, **chosen, check_finite=False)
+        except np.linalg.LinAlgError:  # a tie across the cut, for which bisection finds no d-th eigenvalue
+            w, V = eigh_tridiagonal(diagonal, self.beside, check_finite=False)
+        return w[: -d - 1 : -1], V[:, : -d - 1 : -1]
+
+
 def _by_dual(S: np.ndarray, fh: np.ndarray, d: int, b: float) -> MeanOnlySolution:
-    F = np.multiply.outer(fh, fh)
+    reduced = _Tridiagonal(S, fh)
     n_iter = 0
 
     def at(nu: float) -> tuple[float, np.ndarray, float]:
         nonlocal n_iter
         n_iter += 1
-        w, V = top_eigenpairs(S - nu * F, d)
-        return float(np.sum((V.T @ fh) ** 2)) - b, V, float(w.sum()) + nu * b
+        w, V = reduced.top_eigenpairs(nu, d)
+        return float(np.sum(V[0] ** 2)) - b, V, float(w.sum()) + nu * b
+
+    def solution(V: np.ndarray, nu: float, dual: float) -> MeanOnlySolution:
+        V = orthonormal(reduced.basis @ V)
+        return MeanOnlySolution(V, nu, float(np.vdot(V, S @ V)), dual, n_iter)
 
     excess, V, dual = at(0.0)
     if excess <= 0.0:
-        return MeanOnlySolution(V, 0.0, float(np.vdot(V, S @ V)), dual, n_iter)
+        return solution(V, 0.0, dual)
     low, at_low, V_low = 0.0, excess, V
-    high = max(float(np.linalg.norm(S, 2)), 1e-300)
+    high = max(reduced.norm(), 1e-300)
     at_high, V_high, dual = at(high)
     while at_high > 0.0:
         low, at_low, V_low = high, at_high, V_high
@@ -107,9 +141,8 @@ def _by_dual(S: np.ndarray, fh: np.ndarray, d: int, b: float) -> MeanOnlySolutio
         path = geodesic(V_low, V_high)
 
         def along(u: float) -> float:
-            return float(np.sum((path(u).T @ fh) ** 2)) - b
+            return float(np.sum(path(u)[0] ** 2)) - b
 
         ends = along(0.0), along(1.0)
         V = path(brentq(along, 0.0, 1.0, xtol=1e-16)) if ends[0] > 0.0 > ends[1] else V_high
-        V = np.linalg.qr(V)[0]
-    return MeanOnlySolution(V, nu, float(np.vdot(V, S @ V)), dual, n_iter)
+    return solution(V, nu, dual)

@@ -1,5 +1,6 @@
 """FPCA: the splitting against Clarabel and SCS, the certificate, closed forms, branches, rounding, messages."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpca import FPCA, GroupMoments
-from fairpca.linalg import subspace_distance
+from fairpca.linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers.fpca import (
     FPCAProblem,
+    _kernel,
     clarabel_memory_gigabytes,
     fpca_problem,
     solve_fpca,
@@ -179,6 +181,40 @@ def test_referee_without_a_bound_is_not_called_optimal():
     assert solve_fpca(problem, solver="cvxpy", form="printed").status == "converged"
     rotated = solve_fpca(problem, solver="cvxpy", form="rotated")
     assert rotated.status == "optimal" and rotated.extra["relative_gap"] < 1e-7
+
+
+@EACH_VARIANT
+@pytest.mark.parametrize("level", [0.3, 1e-3])
+@pytest.mark.parametrize("shape", ["sum", "max", "at_most"])
+def test_leading_pairs_stand_for_the_whole_spectrum(monkeypatch, variant, level, shape):
+    """The iteration asks for the eigenpairs that it needs; each step is the one that all of them give."""
+    p, d = 60, 3
+    S, f, Q = moments_of(11, p, n=100)
+    problem = fpca_problem(S, f, Q, d, delta=np.sqrt(level * (f @ f)), mu=0.05, variant=variant)
+    changed = {"max": {"penalty": "max"}, "sum": {"penalty": "sum"}, "at_most": {"trace": "at_most"}}[shape]
+    problem = dataclasses.replace(problem, **changed)
+    asked = []
+
+    def watched(A, k):
+        asked.append(k)
+        return top_eigenpairs(A, k)
+
+    monkeypatch.setattr(_kernel, "top_eigenpairs", watched)
+    one, other = (_kernel.Kernel(problem, problem.reduce()) for _ in range(2))
+    for _ in range(40):
+        for leading in (other.leading, *other.singular):
+            leading.count = np.inf
+        np.testing.assert_allclose(one.step(), other.step(), atol=1e-10)
+        assert one.upper() == pytest.approx(other.upper(), rel=1e-9)
+    assert (variant == "vu2022_code") != bool(asked)  # its constraint is felt in most directions
+
+
+def test_too_few_leading_pairs_are_noticed():
+    leading = _kernel._Leading()
+    leading.needed(0)
+    w, V = leading.of(np.eye(40), lambda w: len(w) > 8)
+    np.testing.assert_allclose(w, 1.0)
+    assert V.shape == (40, 40)
 
 
 # ---------------------------------------------------------------- the mean constraint alone
