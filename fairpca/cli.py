@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fairpca
@@ -19,7 +20,7 @@ from fairpca._outputs import Outputs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairpca.experiments.engine.runner import InputError, RunFailed
+    from fairpca.experiments.engine.runner import InputError, Outcome, RunFailed, Store
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Kinds of error whose message is all that a user needs; others keep their traceback.
@@ -203,43 +204,42 @@ def _run(options: argparse.Namespace) -> int:
     if options.drop_damaged:
         for name in chosen:
             print(f"{name}: {runner.drop_damaged(name, store)} damaged cells taken out")
-    plan = Plan(chosen, options.profile, store, options.jobs, hidden=options.quiet)
+    places: dict[str, Any] = {"jobs": options.jobs, "isolated": True, "store": store, "cluster": options.cluster}
     failed = False
-    with plan:
-        for name in chosen:
-            try:
-                with plan.experiment(name) as progress:
-                    table = runner.run(
-                        name,
-                        options.profile,
-                        jobs=options.jobs,
-                        isolated=True,
-                        store=store,
-                        cluster=options.cluster,
-                        verbose=0,
-                        progress=progress,
-                    )
-                    saved = (
-                        runner.save_results(name, options.profile, store=store, folder=options.out, table=table)
-                        if options.save
-                        else []
-                    )
-            except (runner.RunFailed, runner.InputError) as error:
-                # The other experiments still get their turn.
-                failed = True
-                print(f"fairpca: error: {_explained(error)}", file=sys.stderr)
-                for cell in getattr(error, "failures", ()):
-                    print(f"  failed: {cell!r}", file=sys.stderr)
-                continue
-            if not options.quiet:
-                print(f"\n{name} ({options.profile})")
-                _print_table(table)
-            for path in saved:
-                print(f"wrote {path}")
+    with Plan(chosen, options.profile, store, options.jobs, hidden=options.quiet) as plan:
+        for step in runner.in_steps(chosen):
+            with closing(runner.run_each(step, options.profile, **places, progress=plan.advance)) as computed:
+                for outcome in computed:
+                    failed |= _show_outcome(outcome, options, store)
+                    plan.ended(outcome.name, outcome.seconds)
     if len(chosen) > 1 and not options.quiet:
         print()
         _print_columns(plan.times())
     return 1 if failed else 0
+
+
+def _show_outcome(outcome: Outcome, options: argparse.Namespace, store: Store) -> bool:
+    """Save and print what became of an experiment; True if it failed, and the others still get their turn."""
+    from fairpca.experiments.engine import runner
+
+    name, table = outcome.name, outcome.result
+    saved = []
+    if options.save and not isinstance(table, Exception):
+        try:
+            saved = runner.save_results(name, options.profile, store=store, folder=options.out, table=table)
+        except runner.InputError as error:
+            table = error
+    if isinstance(table, Exception):
+        print(f"fairpca: error: {_explained(table)}", file=sys.stderr)
+        for cell in getattr(table, "failures", ()):
+            print(f"  failed: {cell!r}", file=sys.stderr)
+        return True
+    if not options.quiet:
+        print(f"\n{name} ({options.profile})")
+        _print_table(table)
+    for path in saved:
+        print(f"wrote {path}")
+    return False
 
 
 def _explained(error: RunFailed | InputError) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from fairpca.experiments.engine.registry import Profile
@@ -18,7 +17,7 @@ __all__ = ["Plan"]
 
 
 class Plan:
-    """One progress bar over several experiments, on a terminal; a line an experiment elsewhere.
+    """One progress bar over several experiments, on a terminal; a line for each that is finished elsewhere.
 
     The cells that are missing count by what such cells took when the stored results were computed; where there are
     none, by the median of the others.
@@ -49,42 +48,52 @@ class Plan:
         usual = statistics.median(known.values()) if known else 1.0
         self.seconds = {name: known.get(name, usual) / effective_n_jobs(jobs) for name in self.names}
         self.took: dict[str, float] = {}
+        self._began = time.perf_counter()
         self._bar: Any = None
 
-    def expected(self, names: Sequence[str]) -> float:
-        """Seconds that the missing cells of some experiments will take, by what is known."""
-        return sum(self.missing[name] * self.seconds[name] for name in names)
+    @property
+    def left(self) -> float:
+        """Seconds that the missing cells will take, by what is known."""
+        return sum(self.missing[name] * self.seconds[name] for name in self.names)
 
     def __enter__(self) -> Plan:
         from tqdm import tqdm
 
         self._bar = tqdm(
-            total=self.expected(self.names),
+            total=self.left,
             disable=self.hidden or not sys.stderr.isatty(),
-            bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed} so far, about {remaining} left",
+            bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed} so far, about {remaining} left",
         )
+        self._say("")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    @contextmanager
-    def experiment(self, name: str) -> Iterator[Callable[[int, int], None]]:
-        """Show one experiment; gives the function that is to be called after each of its cells."""
-        place, began = self.names.index(name), time.perf_counter()
-        self._bar.set_description(f"{place + 1}/{len(self.names)} {name}")
-        if not self.hidden and self._bar.disable and len(self.names) > 1:
-            left = self.expected(self.names[place:])
-            print(f"{place + 1}/{len(self.names)} {name}: about {duration(left)} left", file=sys.stderr, flush=True)
-        try:
-            yield lambda done, total: self._bar.update(self.seconds[name])
-        finally:
-            self.took[name] = time.perf_counter() - began
+    def advance(self, name: str, done: int, total: int) -> None:
+        """Say that a cell of an experiment is finished."""
+        self.missing[name] = total - done
+        self._bar.update(self.seconds[name])
+
+    def ended(self, name: str, seconds: float) -> None:
+        """Say that an experiment is finished, and the seconds that its cells took."""
+        self.missing[name] = 0
+        self.took[name] = seconds
+        told = f"{len(self.took)}/{len(self.names)} finished"
+        self._bar.set_description_str(f"{told}: ")
+        self._say(f"{told}, {name} just now: ")
+
+    def _say(self, what: str) -> None:
+        """Print what is left where no bar can be drawn."""
+        if not self.hidden and self._bar.disable and len(self.names) > 1 and len(self.took) < len(self.names):
+            print(f"{what}about {duration(self.left)} left", file=sys.stderr, flush=True)
 
     def times(self) -> list[tuple[str, str]]:
-        """Rows of the table of times: each experiment, and all of them."""
-        rows = [(name, duration(seconds)) for name, seconds in self.took.items()]
-        return [("experiment", "time"), *rows, ("all", duration(sum(self.took.values())))]
+        """Rows of the table of times: what the cells of each experiment took, whatever ran beside them, and all."""
+        rows = [(name, duration(self.took[name])) for name in self.names if name in self.took]
+        elapsed, together = time.perf_counter() - self._began, sum(self.took.values())
+        everything = f"{duration(elapsed)} for {duration(together)} of computing"
+        return [("experiment", "computing"), *rows, ("all", everything)]
 
 
 def _seconds_a_cell(name: str) -> float | None:

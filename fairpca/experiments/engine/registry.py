@@ -232,8 +232,8 @@ def names() -> list[str]:
     return sorted(_REGISTRY)
 
 
-def in_order(chosen: Iterable[str]) -> list[str]:
-    """Sort names of experiments so that each comes after those whose results it reads, otherwise as given."""
+def in_steps(chosen: Iterable[str]) -> list[list[str]]:
+    """Sort names of experiments into steps: those of one read results of earlier ones only, otherwise as given."""
     wanted = list(dict.fromkeys(chosen))
     graph: dict[str, list[str]] = {}
     pending = list(wanted)
@@ -243,13 +243,18 @@ def in_order(chosen: Iterable[str]) -> list[str]:
             graph[name] = sorted(read for read in get(name).inputs if not read.startswith("published/"))
             pending += graph[name]
     place = {name: number for number, name in enumerate(wanted)}
-    sorter, ordered = TopologicalSorter(graph), []
+    sorter, steps = TopologicalSorter(graph), []
     try:
         sorter.prepare()
     except CycleError as error:
         raise ValueError(f"Experiments read each other's results in a circle: {' -> '.join(error.args[1])}.") from error
     while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=lambda name: place.get(name, len(place)))
-        ordered += ready
+        ready = sorter.get_ready()
+        steps.append(sorted((name for name in ready if name in place), key=place.__getitem__))
         sorter.done(*ready)
-    return [name for name in ordered if name in place]
+    return [step for step in steps if step]
+
+
+def in_order(chosen: Iterable[str]) -> list[str]:
+    """Sort names of experiments so that each comes after those whose results it reads, otherwise as given."""
+    return [name for step in in_steps(chosen) for name in step]

@@ -20,15 +20,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
 from fairpca._interrupts import HeedInterrupts
-from fairpca.experiments.engine.attempts import Task
+from fairpca.experiments.engine.attempts import Attempt, Task
 from fairpca.experiments.engine.claims import Claims
 from fairpca.experiments.engine.codehash import script_sources
 from fairpca.experiments.engine.frames import cells_frame, tidy
@@ -43,6 +44,7 @@ from fairpca.experiments.engine.registry import (
     cell_seed,
     get,
     in_order,
+    in_steps,
     names,
     register,
 )
@@ -55,7 +57,7 @@ from fairpca.experiments.engine.results import (
     save_results,
     stored_names,
 )
-from fairpca.experiments.engine.store import Store, StoredCell, StoreError, default_store
+from fairpca.experiments.engine.store import Store, StoreError, default_store
 
 __all__ = [
     "PROFILES",
@@ -65,6 +67,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "OriginError",
+    "Outcome",
     "ResultsError",
     "RunFailed",
     "Status",
@@ -77,11 +80,13 @@ __all__ = [
     "drop_damaged",
     "get",
     "in_order",
+    "in_steps",
     "load_results",
     "names",
     "recompute",
     "register",
     "run",
+    "run_each",
     "save_results",
     "status",
     "stored_names",
@@ -110,9 +115,9 @@ class RunFailed(RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """The run was stopped by an interrupt; nothing that was computed after it is stored."""
 
-    def __init__(self, name: str, profile: str, done: int, total: int, store: Store) -> None:
+    def __init__(self, names: Sequence[str], profile: str, done: int, total: int, store: Store) -> None:
         super().__init__(
-            f"Stopped {name!r} ({profile}): {done} of {total} cells are stored in {store.path}; "
+            f"Stopped {', '.join(map(repr, names))} ({profile}): {done} of {total} cells are stored in {store.path}; "
             "start the same run again to go on from there."
         )
 
@@ -169,63 +174,152 @@ def run(
     Interrupted
         After an interrupt (a ``KeyboardInterrupt``). What was finished before is stored, nothing of what came after.
     """
-    from joblib import effective_n_jobs
     from tqdm import tqdm
 
-    experiment = get(name)
+    hidden = verbose == 0 or not sys.stderr.isatty()
+    places: dict[str, Any] = {"jobs": jobs, "isolated": isolated, "store": store, "cluster": cluster}
+    with tqdm(desc=name, unit="cell", disable=hidden) as bar:
+
+        def show(_: str, done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+            if progress is not None:
+                progress(done, total)
+
+        [outcome] = run_each([name], profile, **places, progress=show)
+    if isinstance(outcome.result, Exception):
+        raise outcome.result
+    return outcome.result
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an experiment: its tidy table, or why there is none; and the seconds that its new cells took."""
+
+    name: str
+    result: pd.DataFrame | RunFailed | InputError
+    seconds: float
+
+
+def run_each(
+    names: Sequence[str],
+    profile: Profile = "smoke",
+    *,
+    jobs: int = 1,
+    isolated: bool = False,
+    store: Any = None,
+    cluster: str | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Generator[Outcome, None, None]:
+    """Compute several experiments at once; gives the outcome of each when its last cell is finished.
+
+    The processes go from one experiment to the next without waiting for its last cells.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Experiments that do not read each other's results, see `in_steps`; their cells begin in this order.
+    profile, jobs, isolated, store, cluster
+        As in `run`.
+    progress : callable, optional
+        Called with (name, finished, total) after each cell.
+
+    Yields
+    ------
+    Outcome
+        An experiment that failed (`RunFailed`), or whose inputs are not there (`InputError`), leaves the others alone.
+
+    Raises
+    ------
+    ClusterError, StoreError, OriginError, Interrupted
+        As `run` does; they concern all experiments.
+    """
     if not isinstance(jobs, int) or jobs == 0:
         raise ValueError(f"jobs is a number of processes, or -1 for all processors; got {jobs!r}.")
-    grid = experiment.grid(profile)
     file = store if isinstance(store, Store) else Store(store)
-    work = _Work(experiment, grid, file)
-    failures: dict[Cell, str] = {}
-    hidden = verbose == 0 or not sys.stderr.isatty()
-    workers = min(effective_n_jobs(jobs), max(1, len(work.missing)))
-    try:
-        with (
-            HeedInterrupts() as interrupts,
-            closing(work),
-            tqdm(total=len(grid), initial=work.done, desc=name, unit="cell", disable=hidden) as bar,
-        ):
-            while work.missing:
-                tasks = work.tasks()
-                if cluster:
-                    attempts = on_cluster(name, tasks, cluster)
-                else:
-                    attempts = in_processes(tasks, workers) if isolated or workers > 1 else here(tasks)
-                # Closed at once when the run ends early, so that no worker goes on.
-                with closing(attempts):
-                    for attempt in attempts:
-                        interrupts.check()
-                        cell = grid[attempt.number]
-                        refuse_other_origin(name, origin(experiment.functions[experiment.label(cell)]), attempt.origin)
-                        if attempt.outcome is None:
-                            raise KeyboardInterrupt
-                        work.store(attempt.number, attempt.outcome)
-                        if attempt.outcome.status == "failed":
-                            failures[cell] = attempt.outcome.error
-                        bar.update()
-                        if progress is not None:
-                            progress(work.done, len(grid))
-                if work.missing:
-                    # All that is left is being computed by other runs.
-                    time.sleep(_WAIT_SECONDS)
-            if failures:
-                raise RunFailed(name, failures, len(grid))
-            return experiment.table(collect(name, profile, store=file))
-    except KeyboardInterrupt:
-        # Counted anew: the interrupt may have come between storing a cell and counting it.
-        raise Interrupted(name, profile, _states(experiment, profile, file).count("done"), len(grid), file) from None
+    works: list[_Work] = []
+    with ExitStack() as stack:
+        for name in names:
+            experiment = get(name)
+            grid = experiment.grid(profile)
+            try:
+                work = _Work(experiment, grid, file, first=sum(len(work.grid) for work in works))
+            except InputError as error:
+                yield Outcome(name, error, 0.0)
+                continue
+            works.append(work)
+            stack.enter_context(closing(work))
+        waiting = list(works)
+        try:
+            with (
+                HeedInterrupts() as interrupts,
+                closing(_finished(works, jobs, isolated, cluster, interrupts, progress)) as finished,
+            ):
+                for work in finished:
+                    waiting.remove(work)
+                    yield Outcome(work.experiment.name, work.result(profile), work.seconds)
+        except KeyboardInterrupt:
+            begun = [work for work in waiting if work.done] or waiting[:1] or works[-1:]
+            # Counted anew: the interrupt may have come between storing a cell and counting it.
+            done = sum(_states(work.experiment, profile, file).count("done") for work in begun)
+            told = [work.experiment.name for work in begun]
+            raise Interrupted(told, profile, done, sum(len(work.grid) for work in begun), file) from None
+
+
+def _finished(
+    works: Sequence[_Work],
+    jobs: int,
+    isolated: bool,
+    cluster: str | None,
+    interrupts: HeedInterrupts,
+    progress: Callable[[str, int, int], None] | None,
+) -> Generator[_Work, None, None]:
+    """Compute and store the cells that are missing; gives each work when none is missing any more."""
+    from joblib import effective_n_jobs
+
+    open_works = list(works)
+
+    def ended() -> Generator[_Work, None, None]:
+        for work in [work for work in open_works if not work.missing]:
+            open_works.remove(work)
+            yield work
+
+    yield from ended()
+    workers = min(effective_n_jobs(jobs), max(1, sum(len(work.missing) for work in works)))
+    while open_works:
+        tasks = chain.from_iterable(work.tasks() for work in list(open_works))
+        if cluster:
+            attempts = on_cluster(open_works[0].experiment.name, tasks, cluster)
+        else:
+            attempts = in_processes(tasks, workers) if isolated or workers > 1 else here(tasks)
+        # Closed at once when the run ends early, so that no worker goes on.
+        with closing(attempts):
+            for attempt in attempts:
+                interrupts.check()
+                work = next(work for work in reversed(works) if work.first <= attempt.number)
+                work.take(attempt)
+                if progress is not None:
+                    progress(work.experiment.name, work.done, len(work.grid))
+                yield from ended()
+        yield from ended()
+        if open_works:
+            # All that is left is being computed by other runs.
+            time.sleep(_WAIT_SECONDS)
 
 
 _WAIT_SECONDS = 0.5
 
 
 class _Work:
-    """The cells of a run that are not stored yet, handed out one by one, each to one of the runs on a store."""
+    """The cells of an experiment that are not stored yet, handed out one by one, each to one of the runs on a store.
 
-    def __init__(self, experiment: Experiment, grid: list[Cell], store: Store) -> None:
-        self.experiment, self.grid, self.file = experiment, grid, store
+    Tasks are numbered from `first`, so that those of several experiments can be told apart.
+    """
+
+    def __init__(self, experiment: Experiment, grid: list[Cell], store: Store, first: int) -> None:
+        self.experiment, self.grid, self.file, self.first = experiment, grid, store, first
+        self.failures: dict[Cell, str] = {}
+        self.seconds = 0.0
         self.digests = experiment.digests()
         self.keys = experiment.keys(self.digests)
         self.sources = {label: script_sources(function) for label, function in experiment.functions.items()}
@@ -259,7 +353,7 @@ class _Work:
             label = self.experiment.label(self.grid[number])
             function = self.experiment.functions[label]
             yield Task(
-                number,
+                self.first + number,
                 name,
                 function,
                 dict(self.grid[number]),
@@ -268,15 +362,33 @@ class _Work:
                 self.digests,
             )
 
-    def store(self, number: int, outcome: StoredCell) -> None:
+    def take(self, attempt: Attempt) -> None:
         """Keep what became of a cell."""
-        name, cell, key = self._name(number)
-        self.file.put(name, cell, key, outcome)
+        number = attempt.number - self.first
+        cell, outcome = self.grid[number], attempt.outcome
+        function = self.experiment.functions[self.experiment.label(cell)]
+        refuse_other_origin(self.experiment.name, origin(function), attempt.origin)
+        if outcome is None:
+            raise KeyboardInterrupt
+        name, text, key = self._name(number)
+        self.file.put(name, text, key, outcome)
         self._finish(number)
+        self.seconds += outcome.wall_seconds
+        if outcome.status == "failed":
+            self.failures[cell] = outcome.error
 
     def _finish(self, number: int) -> None:
         self.claims.free(*self._name(number))
         self.missing.remove(number)
+
+    def result(self, profile: Profile) -> pd.DataFrame | RunFailed | InputError:
+        """Return the table, or why there is none."""
+        if self.failures:
+            return RunFailed(self.experiment.name, self.failures, len(self.grid))
+        try:
+            return self.experiment.table(collect(self.experiment.name, profile, store=self.file))
+        except InputError as error:
+            return error
 
     def close(self) -> None:
         """Leave what is not finished to other runs."""

@@ -27,6 +27,7 @@ from fairpca.experiments.engine import store as _store
 from fairpca.experiments.engine.claims import Claims
 from fairpca.experiments.engine.runner import (
     Cell,
+    InputError,
     RunFailed,
     Store,
     StoreError,
@@ -34,11 +35,13 @@ from fairpca.experiments.engine.runner import (
     collect,
     default_store,
     get,
+    in_steps,
     load_results,
     names,
     recompute,
     register,
     run,
+    run_each,
     save_results,
     status,
     stored_names,
@@ -531,18 +534,69 @@ def test_a_cell_that_another_process_has_is_left_to_it_until_that_ends(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("hidden", "expected"), [(False, ["1/2 toy/a: about 18.0", "2/2 toy/b: about 6.0"]), (True, [])]
+    ("hidden", "expected"),
+    [(False, ["about 18.0", "about 17.0", "1/2 finished, toy/b just now: about 11.0"]), (True, [])],
 )
-def test_each_experiment_says_what_is_left(monkeypatch, capsys, store, hidden, expected):
+def test_a_run_says_what_is_left(monkeypatch, capsys, store, hidden, expected):
     """Where no bar can be drawn: 12 and 6 missing cells, of a second each as long as nothing else is known."""
     told = {"toy/a": SimpleNamespace(total=15, done=3), "toy/b": SimpleNamespace(total=8, done=2)}
     monkeypatch.setattr(plan, "status", lambda name, profile, store: told[name])
     with plan.Plan(list(told), "paper", store, 1, hidden=hidden) as shown:
-        for name in told:
-            with shown.experiment(name):
-                pass
+        shown.advance("toy/a", 4, 15)
+        shown._say("")
+        shown.ended("toy/b", 90.0)
+        shown.ended("toy/a", 30.0)
     lines = capsys.readouterr().err.splitlines()
     assert [line.rpartition(" s left")[0] for line in lines] == expected
+    first, *rows, (everything, sums) = shown.times()
+    assert rows == [("toy/a", "30.0 s"), ("toy/b", "2 min")]
+    assert everything == "all" and sums.endswith("for 2 min of computing")
+
+
+def test_several_experiments_share_the_processes(store):
+    """The second begins before the first has ended: its one cell is not waited for."""
+
+    def slow(*, split):
+        time.sleep(1.5)
+        return {"began": time.time() - 1.5}
+
+    def quick(*, split):
+        return {"began": time.time()}
+
+    for name, function, splits in (("toy/long", slow, range(1)), ("toy/short", quick, range(5))):
+        grid = [Cell(split=split) for split in splits]
+        register(name, cells=lambda profile, grid=grid: grid, run_cell=function, tabulate=lambda frame: frame)
+    outcomes = {o.name: o for o in run_each(["toy/long", "toy/short"], jobs=2, isolated=True, store=store)}
+    assert list(outcomes) == ["toy/short", "toy/long"]
+    assert outcomes["toy/short"].result["began"].max() < outcomes["toy/long"].result["began"].min() + 1.5
+    assert outcomes["toy/long"].seconds >= 1.5 > outcomes["toy/short"].seconds
+    again = list(run_each(["toy/long", "toy/short"], jobs=2, isolated=True, store=store))
+    assert [(o.name, o.seconds) for o in again] == [("toy/long", 0.0), ("toy/short", 0.0)]
+
+
+def test_each_of_several_experiments_fails_for_itself(store, tmp_path):
+    def cell(*, split):
+        if split:
+            raise ValueError("no")
+        return {"value": 1.0}
+
+    for name, splits, inputs in (("toy/fails", 2, ()), ("toy/lacks", 1, ("toy/nowhere",)), ("toy/works", 1, ())):
+        grid = [Cell(split=split) for split in range(splits)]
+        register(
+            name, cells=lambda profile, grid=grid: grid, run_cell=cell, tabulate=lambda frame: frame, inputs=inputs
+        )
+    told = {o.name: o.result for o in run_each(["toy/fails", "toy/lacks", "toy/works"], store=store)}
+    assert isinstance(told["toy/fails"], RunFailed) and list(told["toy/fails"].failures) == [Cell(split=1)]
+    assert isinstance(told["toy/lacks"], InputError) and "toy/nowhere" in str(told["toy/lacks"])
+    assert told["toy/works"]["value"].tolist() == [1.0]
+
+
+def test_steps_hold_what_does_not_read_each_other():
+    reads = {"toy/c": ("toy/b",), "toy/b": ("toy/a",), "toy/a": (), "toy/z": ()}
+    for name, inputs in reads.items():
+        register(name, cells=lambda profile: [], run_cell=dict, tabulate=lambda frame: frame, inputs=inputs)
+    assert in_steps(reads) == [["toy/a", "toy/z"], ["toy/b"], ["toy/c"]]
+    assert in_steps(["toy/c", "toy/z"]) == [["toy/z"], ["toy/c"]]
 
 
 def test_a_run_that_ends_early_ends_its_workers(store, tmp_path):
