@@ -130,7 +130,7 @@ def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, 
             P -= np.multiply.outer(problem.f, problem.f) / (problem.f @ problem.f)
         value = problem.objective(P)
         return P, value, value, 0, "only feasible point"
-    penalised = problem.mu * (problem.c1 + problem.c2) > 1e-14 * np.linalg.norm(problem.S, 2)
+    penalised = problem.mu * (problem.c1 + problem.c2) > 1e-14 * np.abs(problem.S).max()
     dual_block = problem.constrains_mean and problem.mean_form == "operator" and not problem.eliminates_mean
     if penalised or dual_block:
         return None
