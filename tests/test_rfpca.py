@@ -417,3 +417,38 @@ def test_pairs_are_solved_whose_moments_have_zeros_in_them_but_not_only_zeros():
             objective.values(reconstruction_errors(moments[list(pair)], W)).max() for W in (V, *np.eye(3)[:, :, None])
         ]
         assert worth[0] <= min(worth[1:]) + 1e-12
+
+
+@pytest.mark.parametrize("tol", [1.0, 1e-2])
+def test_a_descent_ends_after_five_small_steps_in_a_row(tol):
+    """Where it ends is read from a descent that no tolerance stops: the first five falls of a hundredth of `tol`."""
+    rng = np.random.default_rng(3)
+    m, p, d = 3, 12, 3
+    moments = np.array([np.cov(rng.standard_normal((20, p)).T) for _ in range(m)])
+    objective = GroupObjective(np.full(m, 1 / m), 0.5, np.full(m, 0.05))
+    V = np.linalg.qr(rng.standard_normal((p, d)))[0]
+    whole = np.array(groups._descend(moments, objective, V, 0.0, 400)[1])
+    small = -np.diff(whole) <= 0.01 * tol * whole[1:]
+    end = next(i for i in range(5, len(small) + 1) if small[i - 5 : i].all())
+    _, history, arrived = groups._descend(moments, objective, V, tol, 400)
+    assert arrived and len(whole) > end + 10
+    np.testing.assert_array_equal(history, whole[: end + 1])
+
+
+@pytest.mark.parametrize("unit", [1e-2, 1.0])
+def test_chords_left_out_are_exceeded_by_the_tolerance_at_most(monkeypatch, unit):
+    """The tolerance is relative to the value, in whatever unit the moments are."""
+    monkeypatch.setattr("fairpca.solvers.rfpca._relaxation._CHORDS", 2)
+    tol, left_out = 0.05, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        m, p = 8, 5
+        moments = unit * np.array([A @ A.T for A in rng.standard_normal((m, p, p))]) * rng.uniform(0.2, 2, (m, 1, 1))
+        relaxation = ChordRelaxation(moments, 2, GroupObjective(np.full(m, 1 / m), 0.7, np.full(m, 0.05 * unit)))
+        constants, slopes = relaxation.chords()
+        solution = relaxation._mixture(constants, slopes, tol)
+        assert solution.status == 0
+        errors = solution.x[:-1] @ [reconstruction_errors(moments, V) for V in relaxation.planes]
+        assert (constants + slopes @ errors).max() <= solution.x[-1] * (1 + tol) + 1e-6 * unit
+        left_out += len(constants) - len(relaxation._used)
+    assert left_out > 0

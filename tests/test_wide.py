@@ -163,3 +163,19 @@ def test_what_is_wrong_is_said():
 
     with pytest.raises(ValueError, match="must be the same each time"):
         PCA().fit(WideRows(shrinking))
+
+
+@pytest.mark.parametrize("centering", ["group", "overall", "none"])
+@pytest.mark.parametrize("objective", ["error", "loss"])
+def test_errors_of_groups_contain_their_distance_from_what_is_subtracted(centering, objective):
+    """Row by row: the mean square of what the map leaves out of each group's rows, once the centre is subtracted."""
+    X, group = table(2, n=200, p=40)
+    model = MinMaxFairPCA(3, objective=objective, centering=centering).fit(WideRows(X, group))
+    centre = {"group": None, "overall": X.mean(axis=0), "none": 0.0}[centering]
+    V, lost = model.result_.V, []
+    for g in (0, 1):
+        rows = X[group == g] - (X[group == g].mean(axis=0) if centre is None else centre)
+        lost.append(np.mean(np.sum((rows - rows @ V @ V.T) ** 2, axis=1)))
+    assert model.result_.extra["errors"] == pytest.approx(lost, rel=1e-9)
+    if objective == "error":
+        assert model.result_.objective == pytest.approx(max(lost), rel=1e-9)

@@ -42,7 +42,9 @@ def test_stored_tables_are_what_their_cells_give(stored, tmp_path):
         assert results.provenance["profile"] == "paper", name
         assert results.cells["cell"].nunique() == results.provenance["cells"], name
         # Through text, as the stored table went; the last digits of means may differ between versions of NumPy.
-        expected = frame(table_text(get(name).table(results.cells)), tmp_path)
+        table = get(name).table(results.cells)
+        assert table.index.is_unique, f"{name}: a row that is chosen by its label is one row"
+        expected = frame(table_text(table), tmp_path)
         pd.testing.assert_frame_equal(results.table, expected, rtol=1e-12, atol=0, obj=name)
 
 

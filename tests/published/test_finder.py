@@ -49,6 +49,19 @@ def test_a_number_is_not_part_of_a_longer_one():
     assert verdict_line(board.iloc[:0]) == "shown"
 
 
+def test_an_exhibit_has_the_rows_of_its_own_and_of_no_other():
+    with_several = [paper for paper in papers() if len({exhibit.title for exhibit in paper.exhibits.values()}) > 1]
+    assert with_several
+    for paper in with_several:
+        names = list(paper.exhibits)
+        columns = {"paper": paper.name, "where": None, "kind": "number", "verdict": "equal"}
+        board = pd.DataFrame([{**columns, "exhibit": name} for name in names])
+        for name, exhibit in paper.exhibits.items():
+            about = _about(board, paper, exhibit.title)["exhibit"].tolist()
+            assert name in about
+            assert {paper.exhibits[other].title for other in about} == {exhibit.title}
+
+
 def test_the_page_links_every_row(board):
     html = finder_table(board)
     for paper in papers():

@@ -20,6 +20,7 @@ import pytest
 import toy_experiment
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fairpca.experiments.engine import frames as _frames
 from fairpca.experiments.engine import plan
@@ -617,3 +618,21 @@ def test_a_run_that_ends_early_ends_its_workers(store, tmp_path):
     with pytest.raises(RuntimeError, match="enough"):
         run("toy/slow", store=store, jobs=2, verbose=0, progress=stop)
     assert not finished.exists()
+
+
+def test_a_cell_has_one_thread_whatever_its_caller_has(store):
+    """Sums over several threads would depend on how many there are."""
+
+    def threads(*, split):
+        np.ones((2, 2)) @ np.ones((2, 2))
+        return {"threads": max(pool["num_threads"] for pool in threadpool_info())}
+
+    register(
+        "toy/threads",
+        cells=lambda profile: [Cell(split=0)],
+        run_cell=threads,
+        tabulate=lambda frame: frame,
+    )
+    with threadpool_limits(3):
+        assert run("toy/threads", store=store, verbose=0)["threads"].tolist() == [1]
+        assert threads(split=0) == {"threads": 3}, "and the caller has its own again"

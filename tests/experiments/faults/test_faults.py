@@ -2,7 +2,11 @@
 
 import contextlib
 import functools
+import itertools
+import os
+import sqlite3
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -168,3 +172,51 @@ def test_how_a_run_that_lost_its_cluster_may_end(monkeypatch, tmp_path, what, co
     found = clusters.lost(tmp_path, 1, np.random.default_rng(0), what=what)
     assert found == [processes.Try(True, "" if held else f"exit code {code}: {text}")]
     assert killed == {"one worker": ["first"], "all workers": ["first", "second"], "scheduler": ["scheduler"]}[what]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "held"),
+    [
+        (1, "fairpca: error: There is no Dask scheduler at 'tcp://127.0.0.1:1'.", True),
+        (1, "fairpca: error: There is no scheduler at the address that was given.", False),  # it is not named
+        (1, "Traceback (most recent call last):\nOSError: [Errno 111] tcp://127.0.0.1:1", False),
+        (1, "fairpca: error: no scheduler at tcp://127.0.0.1:1.\nTraceback (most recent call last):", False),
+        (0, "It is computed here, because nobody answers at tcp://127.0.0.1:1.", False),
+    ],
+)
+def test_how_a_run_without_a_cluster_may_end(monkeypatch, tmp_path, code, text, held):
+    ended = SimpleNamespace(wait=lambda: code, errors=lambda: text)
+    monkeypatch.setattr(clusters, "Victim", lambda *given, **options: ended)
+    found = clusters.never_there(tmp_path, 2, np.random.default_rng(0), workers=True)
+    assert found == [processes.Try(True, "" if held else f"exit code {code}: {text}")] * 2
+
+
+def test_interrupts_come_at_any_moment_from_the_first_on(monkeypatch, tmp_path):
+    """A fit that is interrupted as soon as it has begun is one of the tries; none waits longer than half a second."""
+    waited, words = [], itertools.cycle(["go", "stopped"])
+    monkeypatch.setattr(fits, "_line", lambda child, seconds: next(words))
+    monkeypatch.setattr(fits, "time", SimpleNamespace(sleep=waited.append))
+    child = SimpleNamespace(send_signal=lambda sign: None)
+    found = fits._interrupted(child, tmp_path / "errors", 200, np.random.default_rng(0))
+    assert found == [processes.Try(True)] * 200
+    assert 0 <= min(waited) < 0.05 and 0.45 < max(waited) <= 0.5
+
+
+def test_what_is_no_store_is_of_six_kinds(monkeypatch, tmp_path):
+    """Bytes, text, databases of others with and without a table of our name, a folder, and the null device."""
+    offered, original = [], store.Store
+
+    def opened(path):
+        tables = None
+        if path.is_file() and path.read_bytes().startswith(b"SQLite"):
+            with contextlib.closing(sqlite3.connect(path)) as connection:
+                tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+        kind = "folder" if path.is_dir() else "device" if path == Path(os.devnull) else "text"
+        if path.is_file() and b"\xff" in path.read_bytes():
+            kind = "bytes"
+        offered.append(tables or kind)
+        return original(path)
+
+    monkeypatch.setattr(store, "Store", opened)
+    assert problems(files.foreign_store(tmp_path, 7, np.random.default_rng(0))) == []
+    assert offered == ["bytes", "text", ["bookmarks"], ["cells"], "folder", "device", "bytes"]

@@ -164,6 +164,18 @@ def test_supplement_formula_is_the_gradient_of_the_kernel():
     assert np.allclose(theory._supplement_gradient(X, Y, V, 1.3), term.value_and_gradient(V, 1.3)[1])
 
 
+@pytest.mark.parametrize("components", [1, 2])
+def test_formulas_that_are_wrong_for_so_many_components_are_refuted(monkeypatch, components):
+    original = theory._supplement_gradient
+
+    def wrong(X, Y, V, sigma):
+        return original(X, Y, V, sigma) * (1.001 if V.shape[1] == components else 1.0)
+
+    assert next(theory._gradient()).verdict == "proved"
+    monkeypatch.setattr(theory, "_supplement_gradient", wrong)
+    assert next(theory._gradient()).verdict == "refuted"
+
+
 def test_mirrored_problem_is_fair_without_its_first_feature():
     X, groups, d = optimisation.mirrored_problem(np.random.default_rng(2))
     V = np.vstack((np.zeros((1, d)), orthonormal(np.random.default_rng(3).standard_normal((X.shape[1] - 1, d)))))

@@ -6,7 +6,7 @@ import pytest
 
 from fairpca import GroupMoments
 from fairpca.experiments.engine.codehash import code_pieces
-from fairpca.experiments.engine.runner import get
+from fairpca.experiments.engine.runner import get, load_results
 from fairpca.experiments.scale import cost, mmd, rows
 
 
@@ -77,3 +77,13 @@ def test_seconds_are_those_of_all_rows_without_the_first_call(monkeypatch):
     found = mmd.block_pairs(n=600, d=3)
     assert (found["seconds"], found["mmd2"]) == (3.0, 0.25)
     assert found["nanoseconds_a_pair"] == pytest.approx(3e9 / (600 * 600 / 2))
+
+
+def test_a_smoke_run_finds_again_the_discrepancy_of_a_stored_size():
+    """Rows follow from the size alone, so that a quick run says whether a machine agrees with what is stored."""
+    stored = load_results("scale/mmd").cells
+    stored = stored[stored["method"] == "block_pairs"].set_index(["n", "d"])["mmd2"]
+    smoke = [cell for cell in get("scale/mmd").grid("smoke") if cell["method"] == "block_pairs"]
+    again = [(cell["n"], cell["d"]) for cell in smoke if (cell["n"], cell["d"]) in stored.index]
+    assert len(again) == 1
+    assert mmd.block_pairs(n=again[0][0], d=again[0][1])["mmd2"] == pytest.approx(stored[again[0]], rel=1e-6)

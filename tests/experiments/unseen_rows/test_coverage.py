@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from fairpca._validation import encode_groups
+from fairpca.datasets import load
 from fairpca.experiments import get
 from fairpca.experiments.unseen_rows import coverage
 from fairpca.experiments.unseen_rows.coverage import RIVALS, run_block
@@ -38,6 +39,16 @@ def test_a_population_has_two_groups_and_no_constant_column(name):
     X, groups = population(name, 300)
     assert X.shape[0] == 300 and len(groups.labels) == 2 and np.ptp(X, axis=0).min() > 0
     np.testing.assert_array_equal(X, population(name, 300)[0])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_population_has_every_column_that_varies_however_little(name):
+    """The small numbers of a table, such as shares and densities, are in it as well."""
+    table = np.asarray(load(name).X, dtype=float)
+    X, groups = population(name, len(table))
+    columns = np.flatnonzero(table.std(axis=0) > 0)
+    assert len(X) == len(groups.codes) == len(table)
+    np.testing.assert_array_equal(np.sort(X, axis=0), np.sort(table[:, columns], axis=0))
 
 
 def test_usual_intervals_are_what_their_names_say():

@@ -4,6 +4,7 @@ import re
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ import pytest
 from fairpca import RFPCA, published
 from fairpca.bench import rfpca as bench
 from fairpca.datasets import load, standardise
-from fairpca.experiments.engine.runner import get, load_results, run
-from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, tables, toy
+from fairpca.experiments.engine.runner import get, load_results, recompute, run
+from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, table2, tables, toy
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.synthetic import vu_radius, vu_toy
 
@@ -92,7 +93,7 @@ def test_radius_as_the_text_fixes_it():
     np.testing.assert_allclose(radius.ALPHAS, np.arange(100) * 10 / 99)
     X, groups = vu_radius("test", random_state=radius._TEST_SEED)
     train, labels = vu_radius("train", random_state=4)
-    cells = get("vu2022/radius").grid("paper")
+    cells, stored = get("vu2022/radius").grid("paper"), load_results("vu2022/radius").cells.query("split == 4")
     assert len(cells) == 200 and {cell["split"] for cell in cells} == set(range(100))
     for setting, eps_0 in (("eps0=0", 0.0), ("eps0=0.15/sqrt(N0)", 0.15 / np.sqrt(200))):
         rows = radius.run_radius(split=4, method="rfpca", setting=setting)
@@ -104,6 +105,9 @@ def test_radius_as_the_text_fixes_it():
             gap = abs(left[groups == 0].mean() - left[groups == 1].mean())
             found = [row["are"], row["abdiff"], row["sum"], np.cos(np.radians(row["angle"]))]
             assert found == pytest.approx([left.mean(), gap, left.mean() + gap, abs(v[0])], rel=1e-6)
+        # The test sample is the one behind the figure.
+        for name, values in stored[stored["setting"] == setting][["alpha", "are", "abdiff"]].items():
+            np.testing.assert_allclose([row[name] for row in rows], values, rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["pca", "rfpca", "fairpca"])
@@ -357,3 +361,44 @@ def test_grain_of_table_4_is_one_row_of_the_smaller_group_on_the_other_side(data
     nobody = np.zeros(len(test))
     changes = [abs(separation(row) - separation(nobody)) for row in np.eye(len(test))]
     assert rounding._one_row(dataset) == pytest.approx(max(changes))
+
+
+def test_noise_of_a_number_is_that_of_the_same_number_computed_again(monkeypatch):
+    """Half of ten splits move by so much, up or down, so that their mean moves by a √10-th of it."""
+    moved = {
+        "table1": {"abdiff": 0.1, "are": 0.2},
+        "table3": {"abdiff": 0.3, "are": 0.4},
+        "table4": {"delta_f_lin": 0.5},
+    }
+    names = ["abdiff", "are", "abdiff:train", "are:train"]
+    plain = pd.DataFrame({"dataset": "energy", "method": "rfpca", "split": range(10), "protocol": "printed"})
+    plain = plain.assign(**{name: np.arange(10.0) + i for i, name in enumerate((*names, "delta_f_lin"))})
+    again = plain[::2].drop(columns=["protocol", "delta_f_lin"])
+    for name, step in zip(names, [*moved["table1"].values(), *moved["table3"].values()], strict=True):
+        again[name] += step
+    plain["again:delta_f_lin"] = (plain["delta_f_lin"] + 0.5)[::2]
+    cells = {"vu2022/tables": plain, "vu2022/rounding": again}
+    monkeypatch.setattr(rounding, "load_results", lambda name: SimpleNamespace(cells=cells[name]))
+    for exhibit, steps in moved.items():
+        records = rounding.run_noise(exhibit=exhibit)
+        assert {record["repeated"] for record in records} == {5}
+        found = {record["metric"]: record["noise"] for record in records}
+        assert found == pytest.approx({metric: step / np.sqrt(10) for metric, step in steps.items()}, rel=0.05)
+
+
+def test_table_2_counts_columns_on_either_side_of_the_text_s_deviations(monkeypatch):
+    """At most 1e-5, at least 1000: five columns whose deviations stand close to these."""
+    stated = pd.concat([published.load_settings("vu2022"), published.load_claims("vu2022")]).set_index("id")["value"]
+    small, large = float(stated["small-deviations"]), float(stated["protocol-features"])
+    deviations = np.array([0.5 * small, 0.9 * small, 1.1 * small, 0.9 * large, 1.1 * large])
+    rows = SimpleNamespace(X=np.array([[1.0], [-1.0]] * 4) * deviations, group_code=np.array([0, 1, 1, 1] * 2))
+    monkeypatch.setattr(table2, "load", lambda dataset: rows)
+    counted = {"n_samples": 8, "n_features": 5, "n_group_0": 2, "n_group_1": 6, "n_small_sd": 2, "n_large_sd": 1}
+    assert table2.run_counts(dataset="rows of our own") == counted
+
+
+def test_stored_cell_of_cfpca_both_as_stated_is_found_again():
+    """Image Segmentation, where a rougher solution of the program is three hundredths off in ABDiff."""
+    recompute(
+        "vu2022/tables", {"dataset": "image", "method": "cfpca_both", "protocol": "stated", "split": 0}, rtol=1e-5
+    )

@@ -140,3 +140,22 @@ def test_observed_exponent_is_the_power_of_the_steps(monkeypatch, power):
     monkeypatch.setattr(claims_algorithm, "_largest_share", lambda rng: (0.5, 1))
     rate = next(claims_algorithm._rate(np.random.default_rng(0)))
     assert rate.id == "thm4.3-rate" and f"observed exponents {power:.2f} to {power:.2f} (bound" in rate.ours
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rate_is_tried_where_the_objective_is_convex_and_where_it_is_not(monkeypatch, seed):
+    """Whatever is drawn: at each scale of the data there is a penalty on either side of the smaller share."""
+    tried = []
+
+    def runs(problem, starts, lengths):
+        tried.append((np.trace(problem.moments[0]) / len(problem.moments[0]), problem.lam <= problem.shares.min()))
+        known = {"margin": 0.0, "gap": 0.0, "L": 1.0, "excess": 0.0, "nearby": 0.0, "measure": 1.0, "bound": 10.0}
+        rows = [{"start": 0, "steps": n, "constant": which} for n in lengths for which in ("printed", "repaired")]
+        return pd.DataFrame(rows).assign(**known)
+
+    monkeypatch.setattr(claims_algorithm, "convergence", runs)
+    monkeypatch.setattr(claims_algorithm, "_largest_share", lambda rng: (0.5, 1))
+    next(claims_algorithm._rate(np.random.default_rng(seed)))
+    sizes, convex = (np.array(values).reshape(3, 3) for values in zip(*tried, strict=True))
+    assert np.all(sizes.max(axis=1)[:-1] < sizes.min(axis=1)[1:])
+    assert np.all(convex.any(axis=1)) and not np.any(convex.all(axis=1))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from itertools import combinations, count
 
 import numpy as np
 import pytest
@@ -393,6 +394,17 @@ def test_ties_go_to_variance_and_are_deterministic():
     assert subspace_distance(again.V, turned @ expected) < 1e-9
 
 
+def test_of_three_tied_directions_the_two_with_most_variance_are_kept():
+    """By trying all planes of coordinate axes inside the tie, also where the axes are turned."""
+    P, S = np.diag([0.9, 0.5, 0.5, 0.5, 0.1]), np.diag([0.0, 3.0, 1.0, 2.0, 9.0])
+    best = max(combinations([1, 2, 3], 2), key=lambda axes: sum(S[i, i] for i in axes))
+    turned = np.linalg.qr(np.random.default_rng(1).standard_normal((5, 5)))[0]
+    for R in (np.eye(5), turned):
+        rounded = round_to_subspace(R @ P @ R.T, R @ S @ R.T, 3)
+        assert rounded.V.shape == (5, 3) and rounded.tied == 3
+        assert subspace_distance(rounded.V, R[:, [0, *best]]) < 1e-9
+
+
 def test_wider_ties_keep_more_variance():
     S, f, Q = moments_of(31, 12)
     problem = fpca_problem(S, f, Q, 3, mu=0.2, variant="lee2022_code")
@@ -712,3 +724,11 @@ def test_memory_estimate_grows_like_the_fourth_power():
 def test_problem_is_a_plain_value():
     problem = fpca_problem(*moments_of(1, 5), 2)
     assert isinstance(problem, FPCAProblem) and problem.n_features == 5
+
+
+def test_a_result_says_how_long_it_took(monkeypatch):
+    """On a clock that stood at a million when the solver began, and goes on by one at each look."""
+    ticks = count(1e6)
+    monkeypatch.setattr("fairpca.solvers.fpca.solve.perf_counter", lambda: next(ticks))
+    result = solve_fpca(fpca_problem(*moments_of(4, 6), 2, mu=0.0))
+    assert 0 < result.seconds <= next(ticks) - 1e6

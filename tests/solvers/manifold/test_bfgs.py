@@ -10,6 +10,7 @@ from pymanopt.optimizers import ConjugateGradient, TrustRegions
 from pymanopt.optimizers.optimizer import Optimizer
 
 from fairpca.solvers.manifold import RiemannianBFGS, frames
+from fairpca.solvers.manifold._memory import FlatMemory
 from fairpca.solvers.manifold._weak_wolfe import weak_wolfe
 
 
@@ -273,3 +274,38 @@ def test_line_search_meets_the_weak_wolfe_conditions():
         found = weak_wolfe(cost, gradient, manifold, x, cost(x), direction, slope, 10 ** rng.uniform(-3, 3))
         assert found.cost <= cost(x) + 1e-4 * found.step * slope
         assert gradient(found.point) @ direction >= 0.9 * slope
+
+
+def test_where_a_preconditioner_points_uphill_the_step_is_the_one_without_it():
+    weights = np.logspace(0, 2, 12)
+    for seed in range(5):
+        x0, ends = np.random.default_rng(seed).standard_normal(12), []
+        for preconditioner in (None, lambda x, u: -u):
+            problem, calls = counted(
+                Euclidean(12), lambda x: x @ (weights * x), lambda x: 2 * weights * x, None, preconditioner
+            )
+            result = RiemannianBFGS(verbosity=0, max_iterations=1).run(problem, initial_point=x0)
+            ends.append((result.point, calls["cost"]))
+        assert ends[1][0] == pytest.approx(ends[0][0], rel=1e-12) and ends[1][1] == ends[0][1]
+        slope = 2 * weights * x0
+        fall, moved = x0 @ (weights * x0) - result.cost, x0 - result.point
+        assert moved == pytest.approx(slope * np.linalg.norm(moved) / np.linalg.norm(slope))
+        assert fall >= 1e-4 * moved @ slope  # Armijo
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_which_secant_pairs_are_kept_does_not_depend_on_the_unit_of_the_cost(unit):
+    """Those with positive curvature, however long they are; and the inverse Hessian has the inverse unit."""
+    rng, manifold = np.random.default_rng(0), frames.Grassmann(8, 2)
+    x, new = start(manifold, 1), start(manifold, 2)
+    G = rng.standard_normal((8, 2))
+    images = []
+    for size in (1.0, unit):
+        stream, memory = np.random.default_rng(1), FlatMemory(5)
+        for bend in (1.0, -1.0, 3.0, 0.5):
+            s = manifold.projection(new, stream.standard_normal((8, 2)))
+            memory.append(s, size * bend * s, size * bend * np.vdot(s, s))
+        memory.move(manifold, x, new)
+        assert len(memory) == 3  # all but the one with negative curvature
+        images.append(size * memory.apply(manifold, new, manifold.projection(new, G), lambda vector: vector, True))
+    np.testing.assert_allclose(images[1], images[0], rtol=1e-12)

@@ -32,7 +32,7 @@ from fairpca.solvers.mbf import (
 from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Budget
-from fairpca.solvers.mbf.continuation import along_constraint, penalty_path
+from fairpca.solvers.mbf.continuation import along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
 
@@ -699,3 +699,44 @@ def test_preconditioner_is_the_curvature_of_the_penalty_where_the_groups_are_equ
     solved = GaussNewton(problem, rho, 1, n_features)(along, across)
     curvature = np.vdot(across, across) / np.vdot(across, solved) - 2.0 / problem.size
     assert curvature == pytest.approx(2 * rho * turned.h / angle**2, rel=0.25)
+
+
+def test_a_problem_by_itself_has_the_budget_of_the_settings():
+    problem = MBFProblem(np.ones(2), 2, [], 2.0, 1, 0.01)
+    for _ in range(MBFSettings().max_iter - 1):
+        problem.spend()
+    with pytest.raises(Budget):
+        problem.spend()
+
+
+def test_by_default_algorithm_1_doubles_its_penalty_up_to_the_largest():
+    """Two groups that no plane makes equal: more rounds end nothing before the penalty does."""
+    X, codes = two_groups(60, 4)
+    problem = problem_of(X, codes, 2, 1e-5)
+    options = REPMSOptions(start="pca", max_inner=5)
+    solve_repms(problem, options, 0, 1.0)
+    rho = np.array([rho for _, rho, *_ in problem.record.history])
+    np.testing.assert_allclose(rho[1:] / rho[:-1], 2.0)
+    assert rho[-1] <= options.rho_max < 2 * rho[-1]
+    assert min(h for *_, h, _ in problem.record.history) > problem.tau
+
+
+def test_starts_after_a_trapped_one_come_from_the_fair_side():
+    """Eight rows in four columns: the first penalty path is trapped, and no later start follows one (finite rho)."""
+    X = np.random.default_rng(0).standard_normal((8, 4))
+    problem = problem_of(X, np.arange(8) % 2, 3, 1e-6)
+    solve_continuation(problem, 3, 0)
+    rho = np.array([rho for _, rho, *_ in problem.record.history if not np.isnan(rho)])
+    first = int(np.flatnonzero(np.isinf(rho))[0])
+    assert first > 0 and np.isinf(rho[first:]).sum() >= 3
+    assert problem.record.feasible is None  # no climb along the constraint, which would have a finite multiplier
+    assert np.all(np.isinf(rho[first:]))
+
+
+def test_the_preconditioner_is_rebuilt_only_now_and_then(monkeypatch):
+    X, codes = two_groups(100, 8)
+    problem, rebuilt, refresh = problem_of(X, codes, 3, 0.01), [], GaussNewton.refresh
+    monkeypatch.setattr(GaussNewton, "refresh", lambda self, V: (rebuilt.append(V), refresh(self, V))[1])
+    minimise(problem, problem.random(np.random.default_rng(0)), 1e3, tol=1e-12)
+    assert problem.record.n_iter >= 20
+    assert 1 <= len(rebuilt) <= 1 + problem.record.n_iter / 5

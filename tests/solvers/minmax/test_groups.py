@@ -10,6 +10,7 @@ from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._central import level, occupation
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
+from fairpca.solvers.minmax._groups import _anisotropy
 from fairpca.solvers.minmax._polish import block_axes
 from fairpca.solvers.spectral import Pencil
 
@@ -214,3 +215,13 @@ def test_losses_that_can_vanish_are_brought_to_rounding(seed):
     result = solve_minmax(M, d, tol=1e-8)
     # Seed 24 loses 1e-11 of the largest group's variance: whether 1e-8 of that is proved is up to the kernels of BLAS.
     assert result.status == "optimal" or result.objective - result.bound <= 1e-6 * result.objective
+
+
+def test_groups_without_directions_leave_the_others_their_tolerance():
+    """What exceeds the mean eigenvalue, relative to the largest: an isotropic group has none of it and is not asked."""
+    p = 200
+    spiked = np.diag(np.append([4.0, 3.0, 2.0], np.full(p - 3, 1.0)))
+    for M in (np.stack([spiked, 5 * np.eye(p)]), np.stack([5 * np.eye(p), 0.5 * spiked, spiked])):
+        pencil = Pencil(M)
+        pencil.refine(list(np.eye(len(M))), 3)
+        assert _anisotropy(pencil) == pytest.approx((4.0 - np.trace(spiked) / p) / 5.0)

@@ -311,3 +311,21 @@ def test_rounded_eigenvalues_descend_with_their_directions():
         assert result.extra["errors"] == pytest.approx(errors)
         fractional += lam.min() < lam.max()
     assert fractional
+
+
+def test_a_solver_that_gives_no_multipliers_leaves_a_bound(monkeypatch):
+    """A bound that equal weights prove, since any weights prove one."""
+    cp = pytest.importorskip("cvxpy")
+    solve, M = cp.Problem.solve, moments("wishart", 3, 5, 1)
+
+    def without_multipliers(self, **options):
+        solve(self, **options)
+        for constraint in self.constraints:
+            for dual in constraint.dual_variables:
+                dual.save_value(np.zeros(dual.shape))
+
+    monkeypatch.setattr(cp.Problem, "solve", without_multipliers)
+    result = solve_minmax_sdp(M, 2)
+    assert result.extra["weights"] == pytest.approx(np.full(3, 1 / 3))
+    assert result.bound == pytest.approx(own_sums(M, 2).mean() - np.linalg.eigvalsh(M.mean(axis=0))[-2:].sum())
+    assert result.bound <= solve_minmax(M, 2).objective <= result.objective + 1e-9

@@ -1,5 +1,7 @@
 """The exact two-group solver against all planes (p = 2), local search, special cases and dense algebra."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -314,6 +316,8 @@ def test_status_says_what_was_not_proved():
         ({"n_components": 3}, "between 1 and 2"),
         ({"n_components": 0}, "between 1 and 2"),
         ({"shares": np.array([0.5, 0.6])}, "sum to 1"),
+        ({"shares": np.array([1.5, -0.5])}, "2 positive numbers"),
+        ({"shares": np.array([1.0, 0.0])}, "2 positive numbers"),
         ({"moments": np.eye(3)}, "must be"),
         ({"moments": np.full((2, 3, 3), np.nan)}, "NaN"),
         ({"moments": np.stack([np.eye(3)] * 3), "shares": np.ones(3) / 3, "eps": np.zeros(3)}, "two groups"),
@@ -464,3 +468,13 @@ def test_every_evaluation_counts_once_also_where_whole_decompositions_decide():
         steps += solve_rfpca(moments, np.full(2, 0.5), 1, lam, np.array([0.01, 0.1]), boundary=boundary).n_iter
     assert boundary.whole.evaluations > 0
     assert steps == boundary.evaluations + boundary.whole.evaluations
+
+
+def test_every_setting_of_a_path_says_how_long_it_took(monkeypatch):
+    """On a clock that stood at a million when the path began, and goes on by one at each look."""
+    ticks = count(1e6)
+    monkeypatch.setattr(rfpca_exact, "perf_counter", lambda: next(ticks))
+    moments, shares, _, eps = random_instance(np.random.default_rng(8), 5, "wishart")
+    results = solve_rfpca_path(moments, shares, 2, [(0.4, eps), (1.0, eps)])
+    spent = [result.seconds for result in results]
+    assert min(spent) > 0 and sum(spent) <= next(ticks) - 1e6

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpca.linalg import subspace_distance, top_eigenpairs
-from fairpca.solvers.spectral import Pencil, mix_to_zero, split_ties
+from fairpca.solvers.spectral import Pencil, StreamedPencil, mix_to_zero, split_ties
 from fairpca.solvers.spectral._proof import reduced_sum_bound
 
 P = 180
@@ -206,3 +206,17 @@ def test_the_bound_of_a_sum_pays_for_what_rounding_may_hide(d):
     farthest = w[-d] - w[-d - 1]
     assert some - none >= d * 1e-6 * w[-1] ** 2 / farthest
     assert some - none <= 2 * d * 1e-6 * w[-1] ** 2 / farthest
+
+
+def test_eigenpairs_from_products_are_accurate_where_no_tolerance_is_asked_for():
+    """Residuals of at most a millionth of the norm, by the whole matrices; the spectrum falls slowly."""
+    rng = np.random.default_rng(6)
+    Q = np.linalg.qr(rng.standard_normal((P, P)))[0]
+    M = np.stack([np.diag(0.97 ** np.arange(P)), (Q * 0.95 ** np.arange(P)) @ Q.T])
+    streamed = StreamedPencil(lambda X: M @ X, np.trace(M, axis1=1, axis2=2), P)
+    for t in (0.2, 0.7):
+        w, V = streamed.top((t, 1 - t), 4)
+        combined = t * M[0] + (1 - t) * M[1]
+        norm = np.linalg.norm(combined, 2)
+        assert np.linalg.norm(combined @ V - V * w, axis=0).max() <= 2e-6 * norm
+        np.testing.assert_allclose(w, np.linalg.eigvalsh(combined)[::-1][:4], atol=1e-10 * norm)
