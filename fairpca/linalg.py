@@ -21,12 +21,35 @@ __all__ = [
 
 
 def symmetrise(A: np.ndarray) -> np.ndarray:
-    """Return ``(A + A.T) / 2``."""
+    """Return ``(A + A.T) / 2``.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, p)
+        Any square matrix.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+    """
     return (A + A.T) * 0.5
 
 
 def top_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `k` algebraically largest eigenvalues (descending) of symmetric `A` and their vectors."""
+    """Return the `k` algebraically largest eigenvalues (descending) of symmetric `A` and their vectors.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, p)
+        Symmetric matrix.
+    k : int
+        How many, between 1 and p.
+
+    Returns
+    -------
+    tuple of ndarray of shape (k,) and (p, k)
+        Eigenvalues, and orthonormal eigenvectors as columns.
+    """
     p = A.shape[0]
     if k < p // 5:
         w, V = eigh(A, subset_by_index=(p - k, p - 1), check_finite=False)
@@ -40,6 +63,15 @@ def orthonormal(Y: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the columns of `Y` by QR, with the diagonal of R positive.
 
     The positive diagonal makes the map continuous, which a plain QR is not.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (p, d)
+        Linearly independent columns, d at most p.
+
+    Returns
+    -------
+    ndarray of shape (p, d)
     """
     Q, R = np.linalg.qr(Y)
     signs = np.sign(np.diagonal(R))
@@ -127,6 +159,16 @@ def geodesic(V0: np.ndarray, V1: np.ndarray) -> Callable[[float], np.ndarray]:
 
     This stays inside any space that contains both ends, so tied eigenspaces are mixed without
     leaving the set of maximisers (theory of the exact solvers, key lemma).
+
+    Parameters
+    ----------
+    V0, V1 : ndarray of shape (p, d)
+        Orthonormal bases, as columns.
+
+    Returns
+    -------
+    callable
+        Takes a float, returns an ndarray of shape (p, d).
     """
     A, cosines, Bt = np.linalg.svd(V0.T @ V1)
     P0, P1 = V0 @ A, V1 @ Bt.T
@@ -144,7 +186,20 @@ def geodesic(V0: np.ndarray, V1: np.ndarray) -> Callable[[float], np.ndarray]:
 
 
 def project_fantope(A: np.ndarray, d: float) -> np.ndarray:
-    """Project symmetric `A` on the Fantope {0 <= P <= I, tr P = d} in the Frobenius norm, exactly."""
+    """Project symmetric `A` on the Fantope {0 <= P <= I, tr P = d} in the Frobenius norm, exactly.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, p)
+        Symmetric matrix.
+    d : float
+        The trace, between 0 and p.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        The nearest matrix of the Fantope.
+    """
     w, U = np.linalg.eigh(A)
     return (U * clip_to_trace(w, d)) @ U.T
 
@@ -181,7 +236,17 @@ def clip_to_trace(w: np.ndarray, d: float) -> np.ndarray:
 
 
 def fix_signs(components: np.ndarray) -> np.ndarray:
-    """Flip rows so that each row's entry of largest magnitude (the first, in a tie) is positive."""
+    """Flip rows so that each row's entry of largest magnitude (the first, in a tie) is positive.
+
+    Parameters
+    ----------
+    components : ndarray of shape (k, p)
+        Components as rows. Entries within a relative 1e-8 of the largest count as tied.
+
+    Returns
+    -------
+    ndarray of shape (k, p)
+    """
     if components.size == 0:
         return components
     size = np.abs(components)

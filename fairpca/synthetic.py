@@ -169,6 +169,11 @@ def vu_toy(n_samples: tuple[int, int] = (500, 200), *, random_state: Any = 10) -
         Rows of the groups, as in the authors' program.
     random_state : int, Generator, RandomState or None, default=10
         An int seeds NumPy's legacy stream, so that the default is the very sample of the figure.
+
+    Returns
+    -------
+    Sample
+        Rows of group 0 first.
     """
     for n in n_samples:
         check_number("n_samples", n, low=1, integer=True)
@@ -190,6 +195,11 @@ def vu_radius(part: Literal["train", "test"], *, random_state: Any = None) -> Sa
         Which sizes to draw.
     random_state : int, Generator, RandomState or None
         Source of randomness.
+
+    Returns
+    -------
+    Sample
+        Rows of group 0 first.
     """
     check_choice("part", part, ("train", "test"))
     return vu_toy((200, 100) if part == "train" else (8000, 4000), random_state=random_state)
@@ -209,6 +219,11 @@ def lee_figure5(n_per_group: int = 150, *, random_state: Any = 0) -> Sample:
         Rows of each group.
     random_state : int, Generator, RandomState or None, default=0
         Source of randomness.
+
+    Returns
+    -------
+    Sample
+        Two columns; row i of group 1 is the mirror image of row i of group 0.
     """
     check_number("n_per_group", n_per_group, low=2, integer=True)
     cloud = _exact_cloud(_stream(random_state), n_per_group, (1.4, 0.4), np.deg2rad(30.0)) + [-2.2, 0.0]
@@ -232,6 +247,11 @@ def samadi_figure2(panel: Literal["a", "b"], n_per_group: int = 150, *, random_s
         Rows of each group.
     random_state : int, Generator, RandomState or None, default=0
         Source of randomness.
+
+    Returns
+    -------
+    Sample
+        Two columns, rows of group 0 first.
     """
     check_choice("panel", panel, ("a", "b"))
     check_number("n_per_group", n_per_group, low=4, integer=True)

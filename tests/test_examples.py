@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import warnings
 
 import pytest
@@ -46,3 +47,34 @@ def test_public_functions_have_an_example(package):
     functions = [name for name in module.__all__ if inspect.isfunction(getattr(module, name))]
     without = [name for name in functions if ">>>" not in (getattr(module, name).__doc__ or "")]
     assert set(without) <= {"use_style"}, without  # which sets a style and returns nothing
+
+
+SECTIONED = [
+    "fairpca.datasets",
+    "fairpca.linalg",
+    "fairpca.metrics",
+    "fairpca.plotting",
+    "fairpca.published",
+    "fairpca.report",
+    "fairpca.scale",
+    "fairpca.synthetic",
+    *(f"fairpca.solvers.{part.name}" for part in pkgutil.iter_modules(fairpca.solvers.__path__) if part.ispkg),
+]
+# Pieces of HTML, and a look-up, whose one line says all.
+ONE_LINE = {"comparison_page", "declared", "figure_html", "page", "table_html"}
+
+
+@pytest.mark.parametrize("package", SECTIONED)
+def test_public_functions_describe_every_parameter_and_what_they_return(package):
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        function = getattr(module, name)
+        if not inspect.isfunction(function) or name in ONE_LINE:
+            continue
+        signature = inspect.signature(function)
+        pieces = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(function) or "", flags=re.M)
+        sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+        described = re.findall(r"^(\S[^:\n]*?)(?: :.*)?$", sections.get("Parameters", ""), flags=re.M)
+        names = [word.lstrip("*") for line in described for word in line.split(", ")]
+        assert sorted(names) == sorted(signature.parameters), name
+        assert signature.return_annotation == "None" or {"Returns", "Yields"} & set(sections), name

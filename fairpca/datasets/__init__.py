@@ -53,18 +53,45 @@ def __getattr__(name: str) -> Any:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all data sets: those of Vu et al., of Lee et al., of Samadi et al., and one that is in no paper."""
+    """Names of all data sets: those of Vu et al., of Lee et al., of Samadi et al., and one that is in no paper.
+
+    Returns
+    -------
+    tuple of str
+        In that order, as :func:`load` takes them.
+    """
     return tuple(CATALOG)
 
 
 def facts(name: str) -> Entry:
-    """Return what is known of a data set (sizes, groups, source, licence, shape of images), without loading it."""
+    """Return what is known of a data set (sizes, groups, source, licence, shape of images), without loading it.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    Entry
+    """
     check_choice("name", name, names())
     return CATALOG[name]
 
 
 def describe(name: str) -> str:
-    """Return source, sizes, group, label, licence and known concerns of a data set, without loading it."""
+    """Return source, sizes, group, label, licence and known concerns of a data set, without loading it.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    str
+        Text of several lines, the ``description`` of :func:`facts`.
+    """
     return facts(name).description
 
 

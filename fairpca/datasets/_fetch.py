@@ -29,7 +29,19 @@ def _upstream_files(name: str) -> list[Upstream]:
 
 
 def where(name: str) -> str:
-    """Tell where a data set would be read from: ``"bundled"``, ``"cache"``, ``"mirror"`` or ``"missing"``."""
+    """Tell where a data set would be read from: ``"bundled"``, ``"cache"``, ``"mirror"`` or ``"missing"``.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`~fairpca.datasets.names`.
+
+    Returns
+    -------
+    str
+        ``"bundled"``: in the package. ``"cache"``: all its files are in the cache folder. ``"mirror"``: a file
+        comes from the folder that ``FAIRPCA_MIRROR`` names. ``"missing"``: a file is in neither.
+    """
     check_choice("name", name, tuple(CATALOG))
     if CATALOG[name].bundled:
         return "bundled"

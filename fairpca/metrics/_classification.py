@@ -80,6 +80,11 @@ def delta_eop(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
         "stated": difference of true positive rates, by fairlearn. "printed": as the authors' program does,
         which divides the true positives by the size of the whole group instead of its positives.
 
+    Returns
+    -------
+    float
+        Largest difference between two groups, between 0 and 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -114,6 +119,11 @@ def delta_eod(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
         "stated": the larger of the differences of true and of false positive rates, by fairlearn. "printed":
         as the authors' program does, the larger of its own equal opportunity value and the demographic parity
         difference.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -179,6 +189,11 @@ def rbf_svm_predictions(
         "stated": fitted on the training part. "printed": fitted on the very test part that it is scored on,
         as the authors' program does.
 
+    Returns
+    -------
+    ndarray of shape (n_test,)
+        Predicted labels, of the type of those that were fitted; constant where these are all the same.
+
     Examples
     --------
     >>> import numpy as np
@@ -220,7 +235,17 @@ def rbf_svm_report(
 ) -> SVMReport:
     """Return accuracy (%) and the three fairness differences of the RBF machine on the projected test part.
 
-    Parameters are those of :func:`rbf_svm_predictions`, with the groups of the test part; labels are 0 and 1.
+    Parameters
+    ----------
+    Z_test, y_test, Z_train, y_train, protocol
+        As in :func:`rbf_svm_predictions`; `y_test` holds 0 and 1. `protocol` chooses the formulas of the
+        differences too.
+    sensitive_features : array-like of shape (n_test,)
+        Group of each row of the test part.
+
+    Returns
+    -------
+    SVMReport
 
     Examples
     --------

@@ -217,8 +217,17 @@ def pairwise_mmd_squared(
 def mmd_squared(Z: Any, sensitive_features: Any, sigma: float, *, estimator: Estimator = "biased") -> float:
     """Return MMD^2 between the groups of projected data, the fairness metric of Lee et al. (2022), Definition 5.
 
-    For more than two groups it is the largest value over all pairs; see :func:`pairwise_mmd_squared`, whose
-    parameters these are.
+    For more than two groups it is the largest value over all pairs; see :func:`pairwise_mmd_squared`.
+
+    Parameters
+    ----------
+    Z, sensitive_features, sigma, estimator
+        As in :func:`pairwise_mmd_squared`.
+
+    Returns
+    -------
+    float
+        The largest value over pairs of groups; "unbiased" may be negative.
 
     Examples
     --------

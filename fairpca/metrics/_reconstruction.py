@@ -167,7 +167,17 @@ def reconstruction_losses(
 def max_reconstruction_loss(X: Any, V: Any = None, sensitive_features: Any = None, **options: Any) -> float:
     """Return the largest group loss: the objective (1) of Samadi et al. (2018), Definition 4.4.
 
-    Parameters are those of :func:`reconstruction_losses`.
+    Parameters
+    ----------
+    X, V, sensitive_features
+        As in :func:`reconstruction_losses`.
+    **options
+        Its other parameters: `centering`, `centers`, `projection`, `n_components`.
+
+    Returns
+    -------
+    float
+        The largest value of :func:`reconstruction_losses`.
 
     Examples
     --------
@@ -196,6 +206,11 @@ def ab_difference(errors: Any) -> float:
         What :func:`reconstruction_errors` returns. Vu et al. centre the rows of a group, in training and in
         test, by that group's mean over the training part.
 
+    Returns
+    -------
+    float
+        The largest error minus the smallest, never negative.
+
     Examples
     --------
     >>> from fairpca.metrics import ab_difference
@@ -223,6 +238,11 @@ def average_reconstruction_error(X: Any, V: Any = None, *, center: Any = None, p
         Point to subtract; default none.
     projection : array-like of shape (n_features, n_features), optional
         Scoring matrix to use instead of VV'.
+
+    Returns
+    -------
+    float
+        Mean over all rows, so that large groups count more.
 
     Examples
     --------

@@ -30,6 +30,11 @@ def ks_separation(scores: Any, sensitive_features: Any) -> float:
     sensitive_features : array-like of shape (n_samples,)
         Group of each row; with more than two groups the largest distance over pairs is returned.
 
+    Returns
+    -------
+    float
+        Between 0 (equal distributions) and 1 (a threshold separates two groups).
+
     Examples
     --------
     >>> import numpy as np

@@ -101,6 +101,12 @@ class Prepared:
         What else happened: how the table was read, rows left out.
     warnings : tuple of str
         What a user should look at.
+    source : str
+        Name of the file, or what stands for it.
+    digest : str
+        SHA-256 of the file; of a table that was in memory, of its contents.
+    n_rows_read : int
+        Rows of the table, before any was left out.
     """
 
     frame: pd.DataFrame

@@ -65,6 +65,11 @@ def plot_group_curves(
     xlabel, ylabel : str
         Labels of the axes.
 
+    Returns
+    -------
+    Axes
+        Where it was drawn.
+
     Examples
     --------
     >>> import pandas as pd
@@ -126,6 +131,11 @@ def plot_boxes(
         Whether to draw the values themselves.
     xlabel, ylabel : str, optional
         Labels; default the column names.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------
@@ -195,6 +205,11 @@ def plot_spectrum(
     ylabel : str
         Label of the values.
 
+    Returns
+    -------
+    Axes
+        Where it was drawn.
+
     Examples
     --------
     >>> from fairpca import PCA
@@ -240,6 +255,11 @@ def plot_convergence(
         Optimal value: what is drawn is the relative excess over it. Excesses below rounding are drawn at 1e-16.
     xlabel, ylabel : str
         Labels of the axes.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------
@@ -288,6 +308,11 @@ def plot_tradeoff(
         Join each method's points that no other point of it dominates (its Pareto front) by a line.
     log_x : bool, default=False
         Logarithmic horizontal axis, as in Figures 2, 5 and 6 of Vu et al. (2022).
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------
@@ -342,6 +367,11 @@ def plot_verdicts(
         `differs`; anything else, such as "not yet", is grey).
     spread : str, optional
         Column with the half-width of a bar around our number.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------

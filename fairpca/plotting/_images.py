@@ -42,6 +42,11 @@ def plot_faces(
     limits : "each" or pair of float, default="each"
         Values drawn black and white: each image its own, or the same for all.
 
+    Returns
+    -------
+    Axes
+        Where it was drawn.
+
     Examples
     --------
     >>> import numpy as np
@@ -112,6 +117,11 @@ def plot_plane_map(
         Normal that is drawn in the middle.
     contours : sequence of float
         Values whose level lines are drawn in black.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn; its figure also gets a colour bar.
 
     Examples
     --------

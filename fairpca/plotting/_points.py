@@ -45,6 +45,11 @@ def plot_projection(
     size : float, default=14
         Area of a marker in square points.
 
+    Returns
+    -------
+    Axes
+        Where it was drawn.
+
     Examples
     --------
     >>> from fairpca import PCA
@@ -112,7 +117,13 @@ def plot_densities(
     names : mapping, optional
         Names of groups for the legend.
     bandwidth : float, optional
-        Width of the kernel; default Scott's rule for the largest spread, the same for all groups.
+        Width of the kernel, the same for all groups; default Scott's rule with the standard deviation of all values and
+        the size of the smallest group.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn, a curve a group.
 
     Examples
     --------
@@ -168,6 +179,11 @@ def plot_directions(
         Position in the palette of the first arrow; the default leaves two colours to the groups.
     both_ways : bool, default=False
         Draw lines through the origin instead of arrows.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------
@@ -231,6 +247,11 @@ def plot_biplot(
         How many features to draw, those of largest communality; None draws all.
     limit : float, optional
         Half-width of the axes; default what the arrows and labels need.
+
+    Returns
+    -------
+    Axes
+        Where it was drawn.
 
     Examples
     --------

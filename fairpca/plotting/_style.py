@@ -53,6 +53,15 @@ class GroupStyle:
 def group_style(index: int) -> GroupStyle:
     """Return the look of the group at a position in the sorted labels; after eight the looks recombine.
 
+    Parameters
+    ----------
+    index : int
+        Position, counted from 0.
+
+    Returns
+    -------
+    GroupStyle
+
     Examples
     --------
     >>> from fairpca.plotting import group_style
@@ -96,6 +105,10 @@ def new_axes(ax: Any = None, **subplot: Any) -> Any:
         Returned as it is if given.
     **subplot
         Keywords for ``figure.add_subplot``, for instance ``projection="3d"``.
+
+    Returns
+    -------
+    Axes
 
     Examples
     --------

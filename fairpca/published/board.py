@@ -154,13 +154,34 @@ def unanswered(board: pd.DataFrame) -> pd.DataFrame:
     """Count the published numbers and claims that no result answers: ``paper, exhibit, kind, reason, rows``.
 
     Where the paper's declaration says why (its list ``open``), the reason stands there; elsewhere it is empty.
+
+    Parameters
+    ----------
+    board : DataFrame
+        From `scoreboard`.
+
+    Returns
+    -------
+    DataFrame
+        One row a combination of the first four columns; `rows` is the count.
     """
     waiting = board[board["verdict"] == "not yet"]
     return waiting.groupby(["paper", "exhibit", "kind", "reason"], sort=False).size().reset_index(name="rows")
 
 
 def undeclared(results: str | Path | None = None) -> list[str]:
-    """Names of folders with results that no ``paper.json`` declares, and that the scoreboard therefore cannot show."""
+    """Names of folders with results that no ``paper.json`` declares, and that the scoreboard therefore cannot show.
+
+    Parameters
+    ----------
+    results : path, optional
+        Other folder with our results; default ``data/results``.
+
+    Returns
+    -------
+    list of str
+        Sorted; empty if everything is declared.
+    """
     folders = data_paths("results") if results is None else [Path(results)]
     there = {path.parent.name for folder in folders for path in folder.glob("*/*.csv")}
     return sorted(there - {paper.name for paper in papers()})

@@ -249,7 +249,13 @@ def _read(path: Path) -> Paper:
 
 
 def papers() -> list[Paper]:
-    """Papers and studies that are there, in their order."""
+    """Papers and studies that are there, in their order.
+
+    Returns
+    -------
+    list of Paper
+        By their `order`, then by name.
+    """
     found = [_read(path) for folder in data_paths("published") for path in folder.glob("*/paper.json")]
     names = [entry.name for entry in found]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -259,7 +265,17 @@ def papers() -> list[Paper]:
 
 
 def paper(name: str) -> Paper:
-    """Return the paper or study of that name; an unknown one is an error that lists what there is."""
+    """Return the paper or study of that name; an unknown one is an error that lists what there is.
+
+    Parameters
+    ----------
+    name : str
+        Short name, the name of its folder.
+
+    Returns
+    -------
+    Paper
+    """
     known = {entry.name: entry for entry in papers()}
     if name not in known:
         raise ValueError(f"Unknown paper {name!r}; known are {', '.join(known)}.")
@@ -271,7 +287,17 @@ def paper(name: str) -> Paper:
 
 
 def exhibits(paper: str | None = None) -> list[str]:
-    """Names ``"<paper>/<exhibit>"`` of the published tables."""
+    """Names ``"<paper>/<exhibit>"`` of the published tables.
+
+    Parameters
+    ----------
+    paper : str, optional
+        Only those of one paper; default all papers.
+
+    Returns
+    -------
+    list of str
+    """
     chosen = papers() if paper is None else [_paper(paper)]
     return [f"{entry.name}/{exhibit.name}" for entry in chosen for exhibit in entry.tables]
 
@@ -319,12 +345,35 @@ def _words(paper: str, file: str, columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def load_claims(paper: str) -> pd.DataFrame:
-    """Read what a paper states in words: ``id, exhibit, statement, value, unit, where``."""
+    """Read what a paper states in words: ``id, exhibit, statement, value, unit, where``.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    DataFrame
+        All columns hold text, also `value`, with its `unit`, and `where` it is said. Without rows where the paper
+        has no such file.
+    """
     return _words(paper, "claims", CLAIM_COLUMNS)
 
 
 def load_settings(paper: str) -> pd.DataFrame:
-    """Read what a paper states about how its experiments were run, in the columns of `load_claims`."""
+    """Read what a paper states about how its experiments were run, in the columns of `load_claims`.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    DataFrame
+        All columns hold text. Without rows where the paper has no such file.
+    """
     return _words(paper, "settings", CLAIM_COLUMNS)
 
 
@@ -333,6 +382,17 @@ def load_errata(paper: str) -> pd.DataFrame:
 
     The kind is ``"print"`` (what stands in the paper), ``"code"`` (what the published program does otherwise, or
     without the paper saying so) or ``"note"`` (true as it stands, with something to know).
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    DataFrame
+        All columns hold text; `where` is the place, `evidence` how it was found. Without rows where the paper has
+        no such file.
     """
     errata = _words(paper, "errata", ERRATA_COLUMNS)
     wrong = sorted(set(errata["kind"]) - set(ERRATUM_KINDS))
@@ -342,12 +402,36 @@ def load_errata(paper: str) -> pd.DataFrame:
 
 
 def load_places(paper: str) -> pd.DataFrame:
-    """Read where the book shows what a paper numbers: ``item`` ("Figure 3", "Lemma 4.7"), ``chapter, label``."""
+    """Read where the book shows what a paper numbers: ``item`` ("Figure 3", "Lemma 4.7"), ``chapter, label``.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    DataFrame
+        All columns hold text; `label` is that of the figure, theorem or equation there. Without rows where the
+        paper has no such file.
+    """
     return _words(paper, "places", PLACE_COLUMNS)
 
 
 def load_reasons(paper: str) -> pd.DataFrame:
-    """Read why numbers differ: patterns ``exhibit, dataset, method, setting, d, metric, statistic`` and ``reason``."""
+    """Read why numbers differ: patterns ``exhibit, dataset, method, setting, d, metric, statistic`` and ``reason``.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    DataFrame
+        All columns hold text; ``*`` in a pattern stands for anything. Without rows where the paper has no such
+        file.
+    """
     return _words(paper, "reasons", REASON_COLUMNS)
 
 
@@ -355,6 +439,20 @@ def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> A
     """Read a plane that the authors stored, from the paper's ``loadings.csv``: an orthonormal p × 2 array.
 
     A subspace has no numbers of its own to compare: results compare it with ours by principal angles.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+    dataset, method : str
+        As in the columns of these names.
+    setting : str, default=""
+        The same; empty for a method without settings.
+
+    Returns
+    -------
+    ndarray of shape (n_features, 2)
+        Rows in the order of the features.
     """
     table = _words(paper, "loadings", LOADING_COLUMNS)
     rows = table[(table["dataset"] == dataset) & (table["method"] == method) & (table["setting"] == setting)]
@@ -369,7 +467,18 @@ def load_loadings(paper: str, dataset: str, method: str, setting: str = "") -> A
 
 
 def load_tolerances(paper: str) -> list[Tolerance]:
-    """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts."""
+    """Read what counts as close in a paper's tables, from its ``tolerances.csv``; the first match counts.
+
+    Parameters
+    ----------
+    paper : str
+        Which paper, by its short name.
+
+    Returns
+    -------
+    list of Tolerance
+        In the order of the file; empty where the paper has none.
+    """
     table = _words(paper, "tolerances", tuple(f.name for f in fields(Tolerance)))
     table = table.astype(dict.fromkeys(("units", "grains", "noises"), float))
     return [Tolerance(**{str(name): value for name, value in row.items()}) for row in table.to_dict("records")]

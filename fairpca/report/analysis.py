@@ -31,6 +31,11 @@ _QUICK = Settings(kernel_rows=600, permutations=100, folds=3, tree_rounds=30)
 def report_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of ``report.json`` and of :meth:`Analysis.as_dict`.
 
+    Returns
+    -------
+    dict
+        The schema, as ``json.load`` gives it.
+
     Examples
     --------
     >>> from fairpca.report import report_schema
@@ -65,10 +70,12 @@ class Analysis:
     by_dimension : DataFrame
         ``n_components, group, method, error``: errors of PCA and of the min-max method on all rows.
     loadings : DataFrame
-        ``component, feature, loading, carried``: what PCA's components are made of, and how much each feature
-        contributes to the difference of the groups' means along them.
+        ``component, feature, loading, carried, difference``: what PCA's components are made of, how much each feature
+        contributes to the difference of two groups' means along them, and which groups these are: those with the
+        highest and the lowest mean.
     crossed : DataFrame
-        Rows and PCA's error for the combinations of the sensitive columns; empty for a single one.
+        ``by``, ``group``, ``rows``, ``error, % of the variance``, ``enough rows``: rows and PCA's error for the groups
+        of each sensitive column and for their combinations; empty for a single one.
     arguments : mapping
         What the report was asked for.
     """

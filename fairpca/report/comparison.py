@@ -38,8 +38,10 @@ class Comparison:
         One row a method, dimension and metric: ``method, n_components, metric, estimate, low, high, n``. The estimate
         is the mean over the parts; intervals are given for errors, their gap and the linear recovery of the group.
     statuses : DataFrame
-        ``method, n_components, part, components, status, certificate, gap, seconds, note`` of each fit. `components`
-        is what the method has, which may be more than the `n_components` that it was asked for.
+        One row a fit: ``method, n_components, part, components, status, certificate, gap, seconds, note``. `components`
+        is what the method has, which may be more than the `n_components` that it was asked for. `status`, `certificate`
+        and `gap` are those of its :class:`~fairpca.SolverResult`, empty and NaN for a method without one; `seconds` is
+        the processor time, `note` what it warned about.
     skipped : dict of str to str
         Methods that could not be used, and why.
     groups : dict of str to int
@@ -48,6 +50,8 @@ class Comparison:
         What a reader has to know, such as groups that are too small.
     level : float
         Of the intervals.
+    titles : dict of str to str
+        For each name in the columns ``method``, what readers call the method.
     """
 
     values: pd.DataFrame

@@ -146,7 +146,22 @@ def difference_interval(
     """Interval for the difference of two groups' means on new rows, with its sign.
 
     Made from the intervals of the two means: the squares of their distances to the ends add up (Zou and Donner 2008).
-    Parameters are those of :func:`mean_interval`, `others` the values of further groups.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_first,) and (n_second,)
+        What was measured of each row of the two groups; the difference is the first mean minus the second.
+    first_parts, second_parts : ndarray of shape (n_first,) and (n_second,)
+        Part of the cross-fitting that each row was in.
+    level : float, default=0.95
+        Probability that the interval holds the difference.
+    others : sequence of ndarray, optional
+        The values of further groups, as in :func:`mean_interval`.
+
+    Returns
+    -------
+    Interval
+        Without ends where a group has fewer than ten rows, without an estimate where one has none.
     """
     check_number("level", level, low=0.5, high=1.0, high_open=True)
     n = min(len(first), len(second))
@@ -166,6 +181,20 @@ def gap_interval(values: list[np.ndarray], parts: list[np.ndarray], level: float
     From intervals for the differences of all pairs, each at the level ``1 - (1 - level) / pairs``: the gap is the
     largest absolute difference, so it lies between the largest lower and the largest upper end of their absolute
     values. It holds the gap at least as often as asked for, and more often where the gap is small.
+
+    Parameters
+    ----------
+    values : list of ndarray of shape (n_rows_of_group,)
+        What was measured of each row, a group an array.
+    parts : list of ndarray of shape (n_rows_of_group,)
+        Part of the cross-fitting that each row was in, in the same order.
+    level : float, default=0.95
+        Probability that the interval holds the gap, at least.
+
+    Returns
+    -------
+    Interval
+        Never negative. Without ends where a group has fewer than ten rows, and for a single group.
     """
     m = len(values)
     pairs = [(i, j) for i in range(m) for j in range(i)]
@@ -220,6 +249,12 @@ def auc_interval(
         Probability that the interval holds the AUC.
     dimensions : int, default=1
         Number of features of the classifiers, in which their direction can vary.
+
+    Returns
+    -------
+    Interval
+        `n` counts the rows of the smaller class. Without ends where it has fewer than ten, without an estimate
+        where no part holds rows of both classes.
     """
     check_number("level", level, low=0.5, high=1.0, high_open=True)
     wins: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])

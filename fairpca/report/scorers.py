@@ -75,6 +75,11 @@ class GroupScorer(BaseEstimator):
 def worst_group_error() -> GroupScorer:
     """Return a scorer: minus the largest error of a group, as a share of the variance of the held-out rows.
 
+    Returns
+    -------
+    GroupScorer
+        Callable as ``scorer(estimator, X, sensitive_features=…)``; at most 0, larger is better.
+
     Examples
     --------
     >>> import numpy as np, sklearn
@@ -94,12 +99,26 @@ def worst_group_error() -> GroupScorer:
 
 
 def group_gap() -> GroupScorer:
-    """Return a scorer: minus the largest difference between two groups' errors."""
+    """Return a scorer: minus the largest difference between two groups' errors.
+
+    Returns
+    -------
+    GroupScorer
+        Callable as ``scorer(estimator, X, sensitive_features=…)``; at most 0, larger is better. Errors are shares
+        of the variance of the held-out rows.
+    """
     return GroupScorer("group_gap")
 
 
 def recovery_auc() -> GroupScorer:
-    """Return a scorer: minus the AUC with which a cross-fitted logistic classifier finds the group (0.5: guessing)."""
+    """Return a scorer: minus the AUC with which a cross-fitted logistic classifier finds the group (0.5: guessing).
+
+    Returns
+    -------
+    GroupScorer
+        Callable as ``scorer(estimator, X, sensitive_features=…)``; larger is better. With more than two groups the
+        mean over the groups of the AUC against all others.
+    """
     return GroupScorer("recovery_auc")
 
 

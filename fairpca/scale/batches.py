@@ -51,7 +51,18 @@ def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments |
 
 
 def column_names(source: Any) -> list[str]:
-    """Return the columns of a source, from its first file or batch."""
+    """Return the columns of a source, from its first file or batch.
+
+    Parameters
+    ----------
+    source : path, list of paths, dataset, relation, lazy frame, or iterable of frames
+        As in :meth:`fairpca.GroupMoments.from_batches`; of a generator the first batch is used up.
+
+    Returns
+    -------
+    list of str
+        All columns in their order, also those with groups or weights.
+    """
     if is_csv(source):  # whose rows could not be read before it is known which columns are numbers
         return csv_names(file_parts(source)[0].path)
     columns = Columns.of("?", None, None)

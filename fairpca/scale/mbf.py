@@ -45,6 +45,8 @@ class GatheredRows:
         Of the sample, in the order of `counts`.
     counts : ndarray of shape (n_groups,)
         All rows in each group.
+    began : float
+        When reading began, in seconds of ``time.perf_counter``.
     """
 
     source: Any

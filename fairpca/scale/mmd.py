@@ -117,7 +117,19 @@ def kernel_sums(
     progress: Callable[[int, int], None] | None = None,
     block: int = BLOCK,
 ) -> KernelSums:
-    """Return the sums of the Gaussian kernel within and between groups; parameters as in :func:`mmd_squared`."""
+    """Return the sums of the Gaussian kernel within and between groups.
+
+    Parameters
+    ----------
+    Z, sensitive_features, sigma, n_jobs, client, store, progress
+        As in :func:`mmd_squared`.
+    block : int, default=32768
+        Rows of a block, at most. A block holds rows of one group only.
+
+    Returns
+    -------
+    KernelSums
+    """
     check_number("sigma", sigma, low=0, low_open=True)
     rows = check_rows(Z, "Z")
     groups = encode_groups(sensitive_features, len(rows))

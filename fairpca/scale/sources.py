@@ -203,7 +203,18 @@ def file_parts(source: Any) -> list[FilePart]:
 
 
 def file_digest(path: str) -> str:
-    """SHA-256 of a file."""
+    """SHA-256 of a file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -109,7 +109,18 @@ def solve_fpca_cvxpy(
 
 
 def clarabel_memory_gigabytes(p: int) -> float:
-    """Estimate what Clarabel needs at `p` features: 4.98 GB measured at p = 57, growing like the fourth power."""
+    """Estimate what Clarabel needs at `p` features: 4.98 GB measured at p = 57, growing like the fourth power.
+
+    Parameters
+    ----------
+    p : int
+        Number of features.
+
+    Returns
+    -------
+    float
+        Gigabytes.
+    """
     return 4.98 * (p / 57.0) ** 4
 
 

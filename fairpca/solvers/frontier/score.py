@@ -19,6 +19,11 @@ def missed_share(frontier: np.ndarray, found: np.ndarray) -> float:
         Points of the frontier in order, both coordinates to be minimised.
     found : ndarray of shape (k, 2)
         Pairs that a search found.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 for a frontier without area.
     """
     if found.ndim != 2 or found.shape[1] != 2:
         raise ValueError(f"the pairs have shape {found.shape}; give one row of two errors for each.")
@@ -51,6 +56,11 @@ def dominated(t: np.ndarray, frontier: np.ndarray, found: np.ndarray) -> np.ndar
         Points of the frontier.
     found : ndarray of shape (k, 2)
         Pairs that a search found.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Never negative.
     """
     normals = np.column_stack((t, 1 - t))
     values = np.einsum("ij,ij->i", normals, frontier)

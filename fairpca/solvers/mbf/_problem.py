@@ -77,6 +77,19 @@ def row_space(covariance: np.ndarray, n_components: int) -> tuple[np.ndarray, np
 
     After the principal axes come ``min(n_components, p - rank)`` directions without variance: an exact solution
     may use that many of them, never more.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (p, p)
+        Covariance of all rows.
+    n_components : int
+        Dimension d of the subspace.
+
+    Returns
+    -------
+    tuple of ndarray of shape (p, q), ndarray of shape (q,) and int
+        Orthonormal basis, variances along it (descending, zero after the first `rank`), and the rank: the number of
+        eigenvalues above 1e-10 times the largest. q is ``rank + min(n_components, p - rank)``.
     """
     w, Q = np.linalg.eigh(covariance)
     w, Q = np.clip(w[::-1], 0.0, None), Q[:, ::-1]

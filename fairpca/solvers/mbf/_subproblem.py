@@ -76,6 +76,11 @@ def minimise(
         the augmented Lagrangian of the *inequality* h <= target with multiplier `rho`: it never rewards a larger h.
     enough : float
         Value of h at which to stop.
+
+    Returns
+    -------
+    Evaluation
+        Values at the last point.
     """
     manifold = Grassmann(*V.shape)
     if V.shape[0] == V.shape[1]:

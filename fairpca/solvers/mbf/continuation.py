@@ -47,6 +47,20 @@ def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float) -> Evaluation |
     """Follow the minimisers of f + ρh, ρ growing by factors of four, until h <= 4τ; None if they are trapped.
 
     Subproblems are solved loosely, each from the last one's end.
+
+    Parameters
+    ----------
+    problem : MBFProblem
+        The problem.
+    V : ndarray of shape (q, d)
+        Start.
+    rho : float
+        The first penalty, larger than zero.
+
+    Returns
+    -------
+    Evaluation or None
+        Values at the last minimiser.
     """
     while True:
         e = minimise(problem, V, rho, tol=_LOOSE * max(1.0, np.sqrt(rho)))
@@ -77,6 +91,12 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
     worth : float
         Share of the variance below which the end is of no interest: the climb stops once the Lagrangian, which
         estimates the end well after the first round, falls below.
+
+    Returns
+    -------
+    End or None
+        `at` is where the climb ended; `value` is the share of the variance there, -h / τ if h exceeds τ, and the
+        estimate if the climb was stopped for its `worth`.
     """
     target = _AIM * problem.tau
     e = problem.evaluate(V)

@@ -70,6 +70,15 @@ def rank_bound(n_groups: int) -> int:
     """Largest number of extra dimensions that the optimum may need with `n_groups` groups.
 
     ``floor(sqrt(2 k + 1/4) - 3/2)`` (Tantipongpipat et al. 2019, from Pataki 1998): none for two groups.
+
+    Parameters
+    ----------
+    n_groups : int
+        Number of groups k.
+
+    Returns
+    -------
+    int
     """
     return int(np.floor(np.sqrt(2 * n_groups + 0.25) - 1.5 + 1e-12))
 

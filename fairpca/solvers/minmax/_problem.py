@@ -50,6 +50,11 @@ def criterion_value(objective: Objective, variances: np.ndarray, best: np.ndarra
         What each group keeps, <C_g, P>.
     best, traces : ndarray of shape (m,)
         What each group could keep at most in as many dimensions, and has in all.
+
+    Returns
+    -------
+    float
+        For "variance" and "nash" 0 if no group varies.
     """
     check_choice("objective", objective, get_args(Objective))
     if objective in ("variance", "nash"):

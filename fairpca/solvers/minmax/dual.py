@@ -129,6 +129,15 @@ def solve_minmax_path(
 ) -> list[SolverResult]:
     """Solve :func:`solve_minmax` for d = 1, …, `n_components` with one shared basis and the groups' own spectra once.
 
+    Parameters
+    ----------
+    moments : ndarray of shape (n_groups, p, p)
+        Second moment of each group, averaged over its rows and centred as wanted.
+    n_components : int
+        The largest dimension.
+    objective, tol, max_iter
+        As in :func:`solve_minmax`.
+
     Returns
     -------
     list of SolverResult

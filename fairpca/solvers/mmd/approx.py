@@ -15,14 +15,44 @@ _CHUNK = 4096  # rows whose trigonometric features are held at once
 
 
 def gaussian_frequencies(n_features: int, d: int, seed: int) -> np.ndarray:
-    """Return standard normal frequencies (n_features × d) from a scrambled Sobol sequence (a power of two of them)."""
+    """Return standard normal frequencies (n_features × d) from a scrambled Sobol sequence (a power of two of them).
+
+    Parameters
+    ----------
+    n_features : int
+        How many frequencies are asked for.
+    d : int
+        Dimension of the projections.
+    seed : int
+        Source of the scrambling.
+
+    Returns
+    -------
+    ndarray of shape (F, d)
+        F is the smallest power of two that is at least `n_features` (and 2).
+    """
     power = max(1, int(np.ceil(np.log2(n_features))))
     points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random_base2(power)
     return norm.ppf(np.clip(points, 1e-12, 1 - 1e-12))
 
 
 def stratified_rows(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Choose about `size` rows, each group in its share and with two rows at least; sorted row numbers."""
+    """Choose about `size` rows, each group in its share and with two rows at least; sorted row numbers.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        Group of each row.
+    size : int
+        Rows wanted, over all groups.
+    rng : Generator
+        Source of the choice.
+
+    Returns
+    -------
+    ndarray of int of shape (n_chosen,)
+        A group of one row has that row.
+    """
     keys = rng.random(codes.size)  # one draw a row, so that the choice does not depend on the order of the groups
     chosen = []
     for g in np.unique(codes):
@@ -37,6 +67,21 @@ def subsampled(X: np.ndarray, codes: np.ndarray, size: int, random_state: int) -
 
     The biased MMD² of m and n rows exceeds that of the populations by about 1/m + 1/n at most, so the value on a
     subsample is an over-estimate of that size; :class:`~fairpca.MBFPCA` evaluates the exact value once at the end.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows.
+    codes : ndarray of int of shape (n,)
+        Group of each row, from 0.
+    size : int
+        Rows of the subsample, see :func:`stratified_rows`.
+    random_state : int
+        Seed of the choice.
+
+    Returns
+    -------
+    WeightedRows
     """
     rows = stratified_rows(codes, size, np.random.default_rng(random_state))
     return WeightedRows.from_groups(X[rows], codes[rows], int(codes.max()) + 1)

@@ -52,7 +52,19 @@ def _slope(U, C, products, slope):  # type: ignore[no-untyped-def]  # pragma: no
 
 
 def kernel_bytes(n_rows: int, n_components: int, n_weights: int = 1) -> int:
-    """Return the bytes that one gradient needs besides the data (arrays of length n_rows, no n × n matrix)."""
+    """Return the bytes that one gradient needs besides the data (arrays of length n_rows, no n × n matrix).
+
+    Parameters
+    ----------
+    n_rows, n_components : int
+        Number of rows, and dimension of their projections.
+    n_weights : int, default=1
+        Vectors of weights: one less than there are groups.
+
+    Returns
+    -------
+    int
+    """
     vectors = n_weights * (n_components + 1)
     return 8 * n_rows * (2 * n_components + 1 + 3 * vectors + n_components)
 
@@ -94,6 +106,18 @@ def contrast_weights(codes: np.ndarray, n_groups: int) -> np.ndarray:
 
     For two groups this is the single vector with 1/m on the first and -1/n on the second: c'Kc is the biased
     (V-statistic) MMD² of Lemma 1 of Lee et al. For more groups the sum over pairs is an extension.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        Group of each row, from 0 to n_groups - 1; every group has a row.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    ndarray of shape (n_groups - 1, n)
+        Each vector sums to zero.
     """
     counts = np.bincount(codes, minlength=n_groups)
     # Helmert contrasts: orthonormal, orthogonal to the ones, so that their Gram matrix is I - 11'/G.
@@ -106,7 +130,20 @@ def contrast_weights(codes: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def merge_duplicates(X: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge identical rows of `X`, summing their weights, and drop rows whose weights cancel: exact, and smaller."""
+    """Merge identical rows of `X`, summing their weights, and drop rows whose weights cancel: exact, and smaller.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows.
+    C : ndarray of shape (r, n)
+        Their signed weights.
+
+    Returns
+    -------
+    tuple of ndarray of shape (k, p) and (r, k)
+        The rows that are left, k at most n, and their weights. If rows were merged, they are in sorted order.
+    """
     rows, inverse = np.unique(X, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
     if len(rows) == len(X):
@@ -120,7 +157,22 @@ def merge_duplicates(X: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def mmd2(Z: np.ndarray, C: np.ndarray, sigma: float, n_threads: int = 1) -> float:
-    """Return Σ_t c_t'Kc_t for projected rows `Z` (n × d) and signed weights `C` (r × n)."""
+    """Return Σ_t c_t'Kc_t for projected rows `Z` (n × d) and signed weights `C` (r × n).
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Projected rows.
+    C : ndarray of shape (r, n)
+        Signed weights, see :func:`contrast_weights`.
+    sigma, n_threads
+        As in :func:`kernel_products`.
+
+    Returns
+    -------
+    float
+        Rounding may leave a value just below zero.
+    """
     return float(np.sum(kernel_products(Z, C, sigma, n_threads) * C))
 
 
@@ -185,5 +237,19 @@ class WeightedRows:
 
 
 def total_mmd2(terms: Sequence[WeightedRows], V: np.ndarray, sigma: float, n_threads: int = 1) -> float:
-    """Return the sum of the terms' MMD² at V."""
+    """Return the sum of the terms' MMD² at V.
+
+    Parameters
+    ----------
+    terms : sequence of WeightedRows
+        One for each comparison of groups.
+    V : ndarray of shape (p, d)
+        Basis of the subspace.
+    sigma, n_threads
+        As in :func:`kernel_products`.
+
+    Returns
+    -------
+    float
+    """
     return sum(term.value(V, sigma, n_threads) for term in terms)

@@ -36,7 +36,18 @@ _SMALL = 1e-11  # miss of a support value, relative to the traces, up to which t
 
 
 def search_interval(objective: TwoGroupObjective) -> tuple[float, float]:
-    """Return the interval of t that contains the weight of every optimal plane."""
+    """Return the interval of t that contains the weight of every optimal plane.
+
+    Parameters
+    ----------
+    objective : TwoGroupObjective
+        The objective.
+
+    Returns
+    -------
+    tuple of float
+        ``min(0, p_0 - lam)`` and ``max(1, p_0 + lam)``.
+    """
     p0, lam = objective.shares[0], objective.lam
     return min(0.0, p0 - lam), max(1.0, p0 + lam)
 

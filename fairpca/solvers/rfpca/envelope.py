@@ -218,6 +218,17 @@ class ComplementObjective:
 
 
 def polar_factor(Y: np.ndarray) -> np.ndarray:
-    """Return Y (Y'Y)^(-1/2) for a stack of matrices of full column rank."""
+    """Return Y (Y'Y)^(-1/2) for a stack of matrices of full column rank.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (..., p, n)
+        Matrices with n <= p.
+
+    Returns
+    -------
+    ndarray of shape (..., p, n)
+        Orthonormal columns: the nearest such matrices to Y.
+    """
     left, _, right = np.linalg.svd(Y, full_matrices=False)
     return left @ right

@@ -34,6 +34,18 @@ def make_boundary(moments: np.ndarray, n_components: int) -> Boundary:
     """Return the curve on which :func:`solve_rfpca` searches, for two groups' second moments.
 
     Its method ``at(t)`` gives the support point with normal (t, 1 - t): the planes of largest ``tr V'M_tV``.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (2, p, p)
+        Second moments of the two groups.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
+
+    Returns
+    -------
+    Boundary
+        With whole decompositions up to 150 features, with a shared basis above.
     """
     kind = Boundary if moments.shape[1] <= _DENSE_UP_TO else PencilBoundary
     return kind(moments, n_components)
@@ -199,7 +211,20 @@ def solve_rfpca_path(
     """Solve for every ``(lam, eps)`` of `settings`, all on one curve of support points.
 
     The curve does not depend on penalty or radii, so later settings start from all that earlier ones computed.
-    The arguments are those of :func:`solve_rfpca`; results come in the order of `settings`.
+
+    Parameters
+    ----------
+    moments, shares, n_components, variant, tol, certified
+        As in :func:`solve_rfpca`.
+    settings : iterable of (float, ndarray of shape (2,))
+        Pairs ``(lam, eps)`` of a penalty and the groups' radii.
+    max_iter : int
+        Limit on the support points that one setting may add.
+
+    Returns
+    -------
+    list of SolverResult
+        In the order of `settings`.
     """
     settings = list(settings)
     if not settings:

@@ -17,7 +17,20 @@ __all__ = ["fair_projection", "fair_projection_exists", "gap_range"]
 
 
 def gap_range(M0: np.ndarray, M1: np.ndarray, n_components: int) -> tuple[float, float]:
-    """Return the least and the largest s_0(V) - s_1(V) over all d-dimensional subspaces."""
+    """Return the least and the largest s_0(V) - s_1(V) over all d-dimensional subspaces.
+
+    Parameters
+    ----------
+    M0, M1 : ndarray of shape (p, p)
+        Second moments of the groups.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
+
+    Returns
+    -------
+    tuple of float
+        The least, then the largest.
+    """
     w, _ = _spectrum(M0, M1, n_components)
     return float(w[: len(w) - n_components].sum()), float(w[n_components:].sum())
 
@@ -49,6 +62,17 @@ def fair_projection(M0: np.ndarray, M1: np.ndarray, n_components: int) -> np.nda
 
     It rotates from the plane with the least gap to the one with the largest, along all principal angles at once,
     and stops where the gap is zero.
+
+    Parameters
+    ----------
+    M0, M1 : ndarray of shape (p, p)
+        Second moments of the groups.
+    n_components : int
+        Dimension d of the subspace, 1 <= d < p.
+
+    Returns
+    -------
+    ndarray of shape (p, n_components)
 
     Raises
     ------

@@ -33,7 +33,19 @@ Variant = Literal["corrected", "printed", "vu2022_code"]
 
 
 def ambiguity_radii(alpha: float, counts: np.ndarray) -> np.ndarray:
-    """Return ``alpha / sqrt(N_a)``, the radii that Section 5 of Vu et al. uses, for group sizes `counts`."""
+    """Return ``alpha / sqrt(N_a)``, the radii that Section 5 of Vu et al. uses, for group sizes `counts`.
+
+    Parameters
+    ----------
+    alpha : float
+        Factor, zero or larger.
+    counts : array-like of shape (m,)
+        Rows in each group.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
     return alpha / np.sqrt(np.asarray(counts, dtype=float))
 
 
@@ -48,6 +60,11 @@ def worst_case_error(weight: float, error: float, eps: float) -> float:
         tr[(I - VV')M], the error under the observed distribution.
     eps : float
         Radius in the Wasserstein-type divergence of Definition 3.1.
+
+    Returns
+    -------
+    float
+        For a negative `weight` the supremum is at the smallest error in the ball, so it is at most zero.
     """
     r, e = np.sqrt(error), np.sqrt(eps)
     return float(weight * (r + e) ** 2 if weight >= 0 else weight * max(r - e, 0.0) ** 2)
@@ -73,6 +90,11 @@ def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, n_co
         Dimension of the subspace.
     lam : float
         Penalty asked for.
+
+    Returns
+    -------
+    float
+        `lam`, or the smaller share.
     """
     smallest = float(np.min(shares))
     if lam <= smallest:
@@ -82,7 +104,20 @@ def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, n_co
 
 
 def reconstruction_errors(moments: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return s_b = tr M_b - tr V'M_bV for each group, shape (n_groups,)."""
+    """Return s_b = tr M_b - tr V'M_bV for each group.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (m, p, p)
+        Second moments of the groups.
+    V : ndarray of shape (p, d)
+        Orthonormal basis.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        What rounding leaves below zero is zero.
+    """
     kept = np.einsum("pk,mpk->m", V, moments @ V)
     return np.maximum(np.trace(moments, axis1=1, axis2=2) - kept, 0.0)
 

@@ -37,16 +37,46 @@ _FLOOR = 1e-15  # share of the trace that stands for an error of zero, where the
 
 
 def pca_start(moments: np.ndarray, shares: np.ndarray, n_components: int) -> np.ndarray:
-    """Return the top-d eigenvectors of sum p_b M_b, the published code's first start, shape (p, d)."""
+    """Return the top-d eigenvectors of sum p_b M_b, the published code's first start.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (m, p, p)
+        Second moments of the groups.
+    shares : ndarray of shape (m,)
+        Share of the rows in each group.
+    n_components : int
+        Dimension d of the subspace.
+
+    Returns
+    -------
+    ndarray of shape (p, d)
+        Orthonormal.
+    """
     return top_eigenpairs(np.tensordot(shares, moments, axes=1), n_components)[1]
 
 
 def random_starts(p: int, n_components: int, count: int, random_state: Any = None) -> np.ndarray:
-    """Return `count` random subspaces as orthonormal bases, shape (count, p, n_components).
+    """Return `count` random subspaces as orthonormal bases.
 
     Each is the complement of the span of ``randn(p, p - d)``, drawn in the order in which the published code
     draws its U: with a ``RandomState`` that is passed from fit to fit, consecutive fits consume its stream as
     that code consumes numpy's global one.
+
+    Parameters
+    ----------
+    p : int
+        Number of features.
+    n_components : int
+        Dimension of the subspaces, less than p.
+    count : int
+        How many; 0 is allowed.
+    random_state : int, RandomState or None
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (count, p, n_components)
     """
     d, rng = n_components, check_random_state(random_state)
     starts = np.empty((count, p, d))

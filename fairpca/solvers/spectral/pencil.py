@@ -403,7 +403,17 @@ class Pencil:
 def sum_error(squares: np.ndarray, edge: np.ndarray) -> float:
     """Estimate the error of a sum of leading eigenvalues from their squared residuals.
 
-    `edge` holds the last of them and, if there is one, the next eigenvalue below.
+    Parameters
+    ----------
+    squares : ndarray of shape (k,)
+        Squared residuals of the leading eigenvectors.
+    edge : ndarray of shape (1,) or (2,)
+        The last of the leading eigenvalues and, if there is one, the next below.
+
+    Returns
+    -------
+    float
+        0 where nothing is left out.
     """
     total = float(squares.sum())
     if total == 0.0 or len(edge) < 2:
@@ -414,9 +424,23 @@ def sum_error(squares: np.ndarray, edge: np.ndarray) -> float:
 def split_ties(values: np.ndarray, d: int, tolerance: float) -> tuple[int, int]:
     """Return ``(start, stop)`` of the block of descending `values` that ties with number `d` (counted from 1).
 
-    Values within `tolerance` (absolute) of the d-th belong to it. ``stop == d`` means no tie across the cut: the
+    ``stop == d`` means no tie across the cut: the
     top `d` space is unique. Otherwise any `d - start` directions of the block complete the first `start` vectors to
     a maximiser.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Eigenvalues in descending order.
+    d : int
+        Number of eigenvalues above the cut.
+    tolerance : float
+        Absolute difference from the d-th value up to which a value is tied with it.
+
+    Returns
+    -------
+    tuple of int
+        ``start < d <= stop``.
     """
     level = values[d - 1]
     start = int(np.searchsorted(-values, -(level + tolerance), side="left"))
@@ -432,6 +456,25 @@ def mix_to_zero(
     All principal angles turn together, so the mixture stays inside every space that contains both ends. Inside a
     tied eigenspace each mixture is therefore again a maximiser (key lemma: the values form an interval). An end whose
     balance is within `zero` of vanishing is returned as it is.
+
+    Parameters
+    ----------
+    V0, V1 : ndarray of shape (p, d)
+        Orthonormal bases of the ends.
+    balance : callable
+        Takes an orthonormal basis of shape (p, d), returns a number, continuous in the subspace.
+    zero : float, default=0
+        Magnitude that counts as zero at an end.
+
+    Returns
+    -------
+    ndarray of shape (p, d)
+        Orthonormal.
+
+    Raises
+    ------
+    ValueError
+        If the balance has one sign at both ends and neither is within `zero`.
     """
     path = geodesic(V0, V1)
     start, stop = path(0.0), path(1.0)

@@ -28,7 +28,18 @@ _VALUES = frozenset(
 
 
 def unit_of(traces: np.ndarray) -> float:
-    """Return the power of four that brings the largest trace to between an eighth and one (1 if all are zero)."""
+    """Return the power of four that brings the largest trace to between an eighth and one (1 if all are zero).
+
+    Parameters
+    ----------
+    traces : ndarray
+        Numbers of any shape, of which the largest magnitude counts.
+
+    Returns
+    -------
+    float
+        1 also where one is not finite.
+    """
     largest = float(np.abs(traces).max())
     if not 0.0 < largest < np.inf:
         return 1.0
@@ -37,20 +48,56 @@ def unit_of(traces: np.ndarray) -> float:
 
 
 def safe_unit(traces: np.ndarray) -> float:
-    """Return what :func:`unit_of` says for moments of extraordinary size, and one for all others."""
+    """Return what :func:`unit_of` says for moments of extraordinary size, and one for all others.
+
+    Parameters
+    ----------
+    traces : ndarray
+        As in :func:`unit_of`; sizes from about 2^-30 to 2^70 are not extraordinary.
+
+    Returns
+    -------
+    float
+    """
     unit = unit_of(traces)
     return 1.0 if 2.0**_SMALLEST <= 1.0 / unit <= 2.0**_LARGEST else unit
 
 
 def in_units(values: Any, unit: float) -> Any:
-    """Return values multiplied by the unit; the same object where that is one."""
+    """Return values multiplied by the unit; the same object where that is one.
+
+    Parameters
+    ----------
+    values : array-like
+        What is in the units of the moments.
+    unit : float
+        From :func:`safe_unit`.
+
+    Returns
+    -------
+    array-like
+        `values` itself where the unit is one.
+    """
     return values if unit == 1.0 else np.asarray(values, dtype=np.float64) * unit
 
 
 def result_in_units(result: SolverResult, unit: float, *, logarithmic: bool = False) -> SolverResult:
     """Return a result for moments that were multiplied by `unit` in the units of the moments themselves.
 
-    `logarithmic` says that the history holds minus logarithms of values.
+    Parameters
+    ----------
+    result : SolverResult
+        For the multiplied moments.
+    unit : float
+        What they were multiplied by.
+    logarithmic : bool, default=False
+        Whether the history holds minus logarithms of values.
+
+    Returns
+    -------
+    SolverResult
+        With ``objective``, ``bound`` and the records that have the moments' unit divided by it; the same object
+        where that is one.
     """
     if unit == 1.0:
         return result
