@@ -1,5 +1,6 @@
 """The runner: resumed, shared, parallel and failing runs; values exact; stored results."""
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -214,6 +215,18 @@ def test_failing_cells(store, monkeypatch, jobs, fresh_workers):
     run("toy/table", "paper", store=store, jobs=1, verbose=0, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(TOTAL - 4 + number, TOTAL) for number in range(1, 5)]
     assert status("toy/table", "paper", store=store).failed == 0
+
+
+def test_cells_take_no_more_seconds_than_passed_meanwhile(store):
+    """Here one cell follows the other, so what all of them took, on the wall and of the processor, is a part of it."""
+    clocks = (time.perf_counter, time.process_time)
+    began = [clock() for clock in clocks]
+    run("toy/table", store=store, jobs=1, verbose=0)
+    passed = [clock() - begin for clock, begin in zip(clocks, began, strict=True)]
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        taken = np.array(connection.execute("SELECT wall_seconds, cpu_seconds FROM cells").fetchall())
+    assert taken.shape == (4, 2) and np.all(taken >= 0)
+    assert np.all(taken.sum(axis=0) <= passed)
 
 
 def test_a_worker_that_dies_is_explained(store):

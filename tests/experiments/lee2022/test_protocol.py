@@ -1,5 +1,7 @@
 """What all experiments of Lee et al. share: protocols, methods, scoring; and the grids of Table 1."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,3 +217,23 @@ def test_one_run_is_off_by_a_part_of_what_two_runs_differ_and_print_by_its_own(m
     means = found[found["statistic"] == "mean"].groupby("metric")["noise"].mean()
     assert means["pct_var"] == pytest.approx(np.hypot(0.3 / np.sqrt(10), 0.2), rel=0.03)
     assert means["mmd2"] == pytest.approx(0.1), "a repetition that changes nothing leaves the authors' own"
+
+
+@pytest.mark.parametrize("method", ["mbfpca_ours", "mbfpca"])
+def test_seconds_of_a_cell_are_those_of_its_own_fit(monkeypatch, method):
+    """A clock on which compiling takes fifty seconds and each fit three; a second fit is left out."""
+    clock = [100.0]
+    told = dict.fromkeys(("n_evaluations", "n_starts", "kkt_residual", "variance_ratio"), 1.0)
+
+    def compiled():
+        clock[0] += 50.0
+
+    def fitted(X, groups, **options):
+        clock[0] += 3.0
+        return SimpleNamespace(components_=np.eye(2, X.shape[1]), mmd2_=0.0, result_=SimpleNamespace(extra=told))
+
+    monkeypatch.setattr(table1, "process_time", lambda: clock[0])
+    monkeypatch.setattr(table1, "compile_kernels", compiled)
+    monkeypatch.setattr(table1, "fit_mbf", fitted)
+    cell = table1.run_mbf(dataset="german", split=0, method=method, setting="tau=1e-3", d=2, cell_seed=0)
+    assert (cell["seconds"], clock[0]) == (3.0, 156.0)

@@ -40,6 +40,21 @@ def test_exact_reference_of_the_accuracy_is_exact():
     assert cost.accuracy(offset=0.0, n=500)["error_batches"] < 1e-14
 
 
+def test_accuracy_is_that_of_unit_variances_about_the_offset(monkeypatch):
+    """Uniform steps of 1/128 between -220 and 220: so large that variances are about one, and centred at the offset."""
+    seen = []
+
+    def spied(frames, **options):
+        seen.append(pd.concat(frames)[list("abc")].to_numpy())
+        return moments_of_batches(frames, **options)
+
+    moments_of_batches = cost.moments_of_batches
+    monkeypatch.setattr(cost, "moments_of_batches", spied)
+    cost.accuracy(offset=5.0, n=3000)
+    np.testing.assert_allclose(np.cov(seen[0].T), np.eye(3), atol=0.08)
+    np.testing.assert_allclose(seen[0].mean(axis=0), 5.0, atol=0.1)
+
+
 def test_a_process_of_its_own_and_its_errors():
     found = rows.in_own_process(cost.accuracy, offset=1e4, n=2000)
     assert found == cost.accuracy(offset=1e4, n=2000)

@@ -13,7 +13,11 @@ import pytest
 from fairpca import RFPCA, published
 from fairpca.bench import rfpca as bench
 from fairpca.datasets import load, standardise
+<<<<<<< ours
 from fairpca.experiments.engine.runner import get, load_results, recompute, run
+=======
+from fairpca.experiments.engine.runner import get, load_results, run
+>>>>>>> theirs
 from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, table2, tables, toy
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.synthetic import vu_radius, vu_toy
@@ -277,6 +281,35 @@ def test_claims_notice_what_they_are_about(monkeypatch):
     assert turned(scale("table4", "delta_f_lin", {"cfpca_mean": 9.0, "cfpca_both": 9.0}))["text-flin"] == "fails"
 
 
+@pytest.mark.parametrize("dataset", ["e_coli", "default_credit"])
+def test_table_2_counts_rows_columns_groups_and_odd_columns(dataset):
+    """Counted by hand, and as stored."""
+    data = load(dataset)
+    X, groups = np.asarray(data.X, dtype=float), list(data.group_code)
+    spreads = [np.sqrt(np.mean((column - column.mean()) ** 2)) for column in X.T]
+    counts = {
+        "n_samples": len(X),
+        "n_features": len(spreads),
+        "n_group_0": groups.count(0),
+        "n_group_1": groups.count(1),
+        "n_small_sd": sum(spread <= 1e-5 for spread in spreads),
+        "n_large_sd": sum(spread >= 1000 for spread in spreads),
+    }
+    assert counts["n_group_0"] != counts["n_group_1"]
+    assert table2.run_counts(dataset=dataset) == counts
+    stored = load_results("vu2022/table2").table.query("dataset == @dataset")
+    assert stored.set_index("metric")["value"].to_dict() == counts
+
+
+def test_cfpca_both_tries_the_two_smallest_weights_on_the_faces(monkeypatch):
+    """As chapter `vu2022/tables` says, since larger ones take minutes there."""
+    tried = {}
+    monkeypatch.setattr(tables, "_run", lambda compared, *, dataset, **key: tried.update({dataset: compared.grid}))
+    for dataset in ("energy", tables.FACES):
+        tables.run_both(dataset=dataset, split=0, method="cfpca_both", d=3, protocol="stated")
+    assert list(tried[tables.FACES]["mu"]) == sorted(tried["energy"]["mu"])[:2] and len(tried["energy"]["mu"]) == 5
+
+
 def test_a_perturbation_of_rounding_size_leaves_settled_iterations_alone():
     """Energy settles, so both draws are the table's own cell but for rounding; places of the parts as in the tables."""
     own = tables.run_rfpca(dataset="energy", split=0, method="rfpca", d=3, protocol="printed")
@@ -363,6 +396,7 @@ def test_grain_of_table_4_is_one_row_of_the_smaller_group_on_the_other_side(data
     assert rounding._one_row(dataset) == pytest.approx(max(changes))
 
 
+<<<<<<< ours
 def test_noise_of_a_number_is_that_of_the_same_number_computed_again(monkeypatch):
     """Half of ten splits move by so much, up or down, so that their mean moves by a √10-th of it."""
     moved = {
@@ -402,3 +436,27 @@ def test_stored_cell_of_cfpca_both_as_stated_is_found_again():
     recompute(
         "vu2022/tables", {"dataset": "image", "method": "cfpca_both", "protocol": "stated", "split": 0}, rtol=1e-5
     )
+=======
+@pytest.mark.parametrize("exhibit", ["table1", "table3", "table4"])
+def test_noise_is_how_far_repeated_cells_are_from_the_printed_ones(monkeypatch, exhibit):
+    """Two methods on one set, with a grid of their own as stated: one repeats its cells exactly, one is 0.5 off."""
+    names, off = ("abdiff", "are", "abdiff:train", "are:train", "delta_f_lin"), {"fairpca": 0.0, "rfpca": 0.5}
+    cells, again = [], []
+    for method, moved in off.items():
+        for split in range(5):
+            key = {"dataset": "energy", "method": method, "split": split}
+            value = 3.0 + split
+            printed = dict.fromkeys(names, value) | {"again:delta_f_lin": value + moved}
+            cells.append({**key, "protocol": "printed", **printed})
+            cells.append({**key, "protocol": "stated", **dict.fromkeys(names, 100.0 * value)})
+            again.append({**key, "draw": 0, **dict.fromkeys(names[:-1], value + moved)})
+    stored = {"vu2022/tables": pd.DataFrame(cells), "vu2022/rounding": pd.DataFrame(again)}
+    monkeypatch.setattr(rounding, "load_results", lambda name: SimpleNamespace(cells=stored[name]))
+    rows = rounding.run_noise(exhibit=exhibit)
+    assert {row["metric"] for row in rows} == ({"delta_f_lin"} if exhibit == "table4" else {"abdiff", "are"})
+    assert len(rows) == (2 if exhibit == "table4" else 4)
+    for row in rows:
+        # The mean of five values that are each moved by 0.5, up or down.
+        assert row["noise"] == pytest.approx(off[row["method"]] / np.sqrt(5), rel=0.05)
+        assert (row["repeated"], row["protocol"]) == (5, "printed")
+>>>>>>> theirs

@@ -142,6 +142,7 @@ def test_observed_exponent_is_the_power_of_the_steps(monkeypatch, power):
     assert rate.id == "thm4.3-rate" and f"observed exponents {power:.2f} to {power:.2f} (bound" in rate.ours
 
 
+<<<<<<< ours
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rate_is_tried_where_the_objective_is_convex_and_where_it_is_not(monkeypatch, seed):
     """Whatever is drawn: at each scale of the data there is a penalty on either side of the smaller share."""
@@ -159,3 +160,31 @@ def test_the_rate_is_tried_where_the_objective_is_convex_and_where_it_is_not(mon
     sizes, convex = (np.array(values).reshape(3, 3) for values in zip(*tried, strict=True))
     assert np.all(sizes.max(axis=1)[:-1] < sizes.min(axis=1)[1:])
     assert np.all(convex.any(axis=1)) and not np.any(convex.all(axis=1))
+=======
+@pytest.mark.parametrize(
+    ("known", "certified"),
+    [
+        ({"L": 100.0, "gap": 5e-5, "margin": 0.0}, True),
+        ({"L": 100.0, "gap": 2e-4, "margin": 0.0}, False),
+        ({"L": 0.01, "gap": 5e-9, "margin": 0.0}, True),
+        ({"L": 0.01, "gap": 5e-7, "margin": 0.0}, False),
+        ({"L": 1.0, "gap": 0.0, "margin": -1e-9}, False),  # the bound is not proved for all matrices
+    ],
+)
+def test_no_rate_is_told_of_proximal_points_without_a_proof(monkeypatch, known, certified):
+    """Their gap may be a millionth of the Lipschitz constant, whatever the size of the data."""
+
+    def runs(problem, starts, lengths):
+        grid = [(start, n, constant) for start in range(3) for n in lengths for constant in ("printed", "repaired")]
+        table = pd.DataFrame(grid, columns=["start", "steps", "constant"])
+        return table.assign(measure=1.0 / table["steps"], bound=10.0, excess=0.0, nearby=0.0, **known)
+
+    monkeypatch.setattr(claims_algorithm, "convergence", runs)
+    monkeypatch.setattr(claims_algorithm, "_largest_share", lambda rng: (0.5, 1))
+    rates = claims_algorithm._rate(np.random.default_rng(0))
+    if certified:
+        assert next(rates).id == "thm4.3-rate"
+        return
+    with pytest.raises(RuntimeError, match="not certified"):
+        next(rates)
+>>>>>>> theirs
