@@ -41,7 +41,6 @@ def test_a_population_has_two_groups_and_no_constant_column(name):
     np.testing.assert_array_equal(X, population(name, 300)[0])
 
 
-<<<<<<< ours
 @pytest.mark.parametrize("name", TABLES)
 def test_a_population_has_every_column_that_varies_however_little(name):
     """The small numbers of a table, such as shares and densities, are in it as well."""
@@ -50,7 +49,8 @@ def test_a_population_has_every_column_that_varies_however_little(name):
     columns = np.flatnonzero(table.std(axis=0) > 0)
     assert len(X) == len(groups.codes) == len(table)
     np.testing.assert_array_equal(np.sort(X, axis=0), np.sort(table[:, columns], axis=0))
-=======
+
+
 @pytest.mark.parametrize(("name", "size"), [("e_coli", 20), ("skillcraft", 2)])
 def test_columns_that_are_constant_in_a_population_are_left_out_of_it(name, size):
     """Few rows, in which some columns do not vary: all the others are there, in their order."""
@@ -60,7 +60,6 @@ def test_columns_that_are_constant_in_a_population_are_left_out_of_it(name, size
     varying = [column for column in np.asarray(table, dtype=float)[rows].T if len(set(column)) > 1]
     assert 0 < len(varying) < table.shape[1]
     np.testing.assert_array_equal(X, np.transpose(varying))
->>>>>>> theirs
 
 
 def test_usual_intervals_are_what_their_names_say():

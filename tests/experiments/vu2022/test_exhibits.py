@@ -13,11 +13,7 @@ import pytest
 from fairpca import RFPCA, published
 from fairpca.bench import rfpca as bench
 from fairpca.datasets import load, standardise
-<<<<<<< ours
 from fairpca.experiments.engine.runner import get, load_results, recompute, run
-=======
-from fairpca.experiments.engine.runner import get, load_results, run
->>>>>>> theirs
 from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, table2, tables, toy
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.synthetic import vu_radius, vu_toy
@@ -396,30 +392,6 @@ def test_grain_of_table_4_is_one_row_of_the_smaller_group_on_the_other_side(data
     assert rounding._one_row(dataset) == pytest.approx(max(changes))
 
 
-<<<<<<< ours
-def test_noise_of_a_number_is_that_of_the_same_number_computed_again(monkeypatch):
-    """Half of ten splits move by so much, up or down, so that their mean moves by a √10-th of it."""
-    moved = {
-        "table1": {"abdiff": 0.1, "are": 0.2},
-        "table3": {"abdiff": 0.3, "are": 0.4},
-        "table4": {"delta_f_lin": 0.5},
-    }
-    names = ["abdiff", "are", "abdiff:train", "are:train"]
-    plain = pd.DataFrame({"dataset": "energy", "method": "rfpca", "split": range(10), "protocol": "printed"})
-    plain = plain.assign(**{name: np.arange(10.0) + i for i, name in enumerate((*names, "delta_f_lin"))})
-    again = plain[::2].drop(columns=["protocol", "delta_f_lin"])
-    for name, step in zip(names, [*moved["table1"].values(), *moved["table3"].values()], strict=True):
-        again[name] += step
-    plain["again:delta_f_lin"] = (plain["delta_f_lin"] + 0.5)[::2]
-    cells = {"vu2022/tables": plain, "vu2022/rounding": again}
-    monkeypatch.setattr(rounding, "load_results", lambda name: SimpleNamespace(cells=cells[name]))
-    for exhibit, steps in moved.items():
-        records = rounding.run_noise(exhibit=exhibit)
-        assert {record["repeated"] for record in records} == {5}
-        found = {record["metric"]: record["noise"] for record in records}
-        assert found == pytest.approx({metric: step / np.sqrt(10) for metric, step in steps.items()}, rel=0.05)
-
-
 def test_table_2_counts_columns_on_either_side_of_the_text_s_deviations(monkeypatch):
     """At most 1e-5, at least 1000: five columns whose deviations stand close to these."""
     stated = pd.concat([published.load_settings("vu2022"), published.load_claims("vu2022")]).set_index("id")["value"]
@@ -436,7 +408,8 @@ def test_stored_cell_of_cfpca_both_as_stated_is_found_again():
     recompute(
         "vu2022/tables", {"dataset": "image", "method": "cfpca_both", "protocol": "stated", "split": 0}, rtol=1e-5
     )
-=======
+
+
 @pytest.mark.parametrize("exhibit", ["table1", "table3", "table4"])
 def test_noise_is_how_far_repeated_cells_are_from_the_printed_ones(monkeypatch, exhibit):
     """Two methods on one set, with a grid of their own as stated: one repeats its cells exactly, one is 0.5 off."""
@@ -459,4 +432,3 @@ def test_noise_is_how_far_repeated_cells_are_from_the_printed_ones(monkeypatch, 
         # The mean of five values that are each moved by 0.5, up or down.
         assert row["noise"] == pytest.approx(off[row["method"]] / np.sqrt(5), rel=0.05)
         assert (row["repeated"], row["protocol"]) == (5, "printed")
->>>>>>> theirs

@@ -142,7 +142,6 @@ def test_observed_exponent_is_the_power_of_the_steps(monkeypatch, power):
     assert rate.id == "thm4.3-rate" and f"observed exponents {power:.2f} to {power:.2f} (bound" in rate.ours
 
 
-<<<<<<< ours
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rate_is_tried_where_the_objective_is_convex_and_where_it_is_not(monkeypatch, seed):
     """Whatever is drawn: at each scale of the data there is a penalty on either side of the smaller share."""
@@ -160,7 +159,8 @@ def test_the_rate_is_tried_where_the_objective_is_convex_and_where_it_is_not(mon
     sizes, convex = (np.array(values).reshape(3, 3) for values in zip(*tried, strict=True))
     assert np.all(sizes.max(axis=1)[:-1] < sizes.min(axis=1)[1:])
     assert np.all(convex.any(axis=1)) and not np.any(convex.all(axis=1))
-=======
+
+
 @pytest.mark.parametrize(
     ("known", "certified"),
     [
@@ -187,4 +187,3 @@ def test_no_rate_is_told_of_proximal_points_without_a_proof(monkeypatch, known, 
         return
     with pytest.raises(RuntimeError, match="not certified"):
         next(rates)
->>>>>>> theirs
