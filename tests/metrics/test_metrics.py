@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -204,6 +205,24 @@ def test_permutation_null_is_that_of_explicit_permutations(estimator, monkeypatc
     assert test.quantile(0.95) == pytest.approx(np.quantile(slow, 0.95))
 
 
+def test_more_permutations_take_no_more_memory(monkeypatch):
+    n, batch = 400, 20
+    monkeypatch.setattr(_mmd, "_BATCH_BYTES", 8 * n * batch)
+    Z, labels = np.random.default_rng(0).standard_normal((n, 2)), np.arange(n) % 2
+
+    def peak(n_permutations):
+        tracemalloc.start()
+        try:
+            metrics.mmd_permutation_test(Z, labels, 1.0, n_permutations=n_permutations, random_state=0)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1)  # whatever is made once
+    few, many = peak(2 * batch), peak(40 * batch)
+    assert many < few + 8 * n * batch  # a table of all labellings would take forty times as much
+
+
 def test_permutation_test_tells_equal_from_different():
     rng = np.random.default_rng(0)
     Z, labels = rng.standard_normal((200, 2)), np.repeat(["a", "b"], 100)
@@ -380,6 +399,19 @@ def test_stated_delta_f_lin():
 # --- classification
 
 
+@pytest.mark.parametrize("protocol", ["printed", "stated"])
+def test_a_coordinate_that_does_not_vary_separates_nothing_and_harms_nothing(protocol):
+    Z, y = svm_problem(120, 2, 1.5, 0.5, seed=1)
+    constant = np.column_stack((Z[:, :1], np.full(120, 3.0), Z[:, 1:]))
+    found, expected = (
+        metrics.delta_f_lin(A[:60], y[:60], A[60:], y[60:], protocol=protocol, costs=(0.1, 10.0), random_state=0)
+        for A in (constant, Z)
+    )
+    assert found.value == pytest.approx(expected.value) and found.value > 0.3
+    np.testing.assert_allclose(found.weights[[0, 2]], expected.weights, atol=1e-6)
+    assert found.weights[1] == 0.0
+
+
 def test_svm_protocols_against_scikit_learn():
     rng = np.random.default_rng(0)
     Z, y = rng.standard_normal((120, 2)), rng.integers(0, 2, 120)
@@ -504,3 +536,11 @@ def test_folds_with_a_single_group_do_not_count():
         value, totals = slow_delta_f_lin(rows, y, costs, order)
         assert found.value == pytest.approx(value, abs=1e-12)
         np.testing.assert_allclose(found.cross_validation, totals, atol=1e-12)
+
+
+def test_columns_that_are_orthogonal_and_too_short_are_no_basis():
+    X, V = np.random.default_rng(0).standard_normal((20, 4)), np.eye(4)[:, :2]
+    assert 0 < metrics.explained_variance_percent(X, V) < 100
+    for lengths in ([0.5, 1.0], [0.5, 0.5], [1.0, 0.0]):
+        with pytest.raises(ValueError, match="not orthonormal"):
+            metrics.explained_variance_percent(X, V * lengths)

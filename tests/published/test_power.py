@@ -60,3 +60,15 @@ def test_a_number_on_the_edge_of_its_tolerance_counts_as_it_is_judged():
     assert judged == ["close", "differs", "close"] and abs(1.05 * 2.0 - 2.0) > 0.1
     same = {"printed": [2.0] * 3, "ours": [2.0] * 3, "printed_text": ["2.0"] * 3, "verdict": ["equal"] * 3}
     assert power(board(**same, tolerance=tolerances)).iloc[0]["x1.05"] == judged.count("close")
+
+
+def test_numbers_that_belong_to_no_method_or_dimension_are_permuted_too():
+    """Each of the other two is as likely to stand in a number's place; two of the three are equal."""
+    ours, tolerance = [100.0, 104.0, 104.0], [6.0, 0.0, 0.0]
+    columns = {"method": None, "p": float("nan"), "printed": [100.0, 104.0, 104.0], "ours": ours}
+    row = power(board(**columns, tolerance=tolerance, verdict="equal")).iloc[0]
+    allowed = [max(width, 0.5) for width in tolerance]
+    survivors = [abs(other - ours[i]) <= allowed[i] for i in range(3) for j, other in enumerate(ours) if i != j]
+    assert row["accepted"] == 3
+    assert row["permuted"] == pytest.approx(sum(survivors) / 2)
+    assert sum(survivors) == 4

@@ -740,3 +740,19 @@ def test_the_preconditioner_is_rebuilt_only_now_and_then(monkeypatch):
     minimise(problem, problem.random(np.random.default_rng(0)), 1e3, tol=1e-12)
     assert problem.record.n_iter >= 20
     assert 1 <= len(rebuilt) <= 1 + problem.record.n_iter / 5
+
+
+def test_a_search_begins_at_the_start_that_it_is_given():
+    """Two local optima of one direction in six: the start decides which is found, and from each one stays there."""
+    X, codes = two_groups(120, 6)
+    ends = []
+    for seed in (0, 1):
+        problem = problem_of(X, codes, 1, 0.01)
+        start = problem.random(np.random.default_rng(seed))
+        end, used = solve_continuation(problem, 1, 0, start=start)
+        assert used == 1 and end.h <= 0.01 and end.kkt_residual <= 1e-3
+        again, _ = solve_continuation(problem_of(X, codes, 1, 0.01), 1, 0, start=end.V)
+        assert subspace_distance(again.V, end.V) < 0.02
+        ends.append(end)
+    assert subspace_distance(ends[0].V, ends[1].V) > 0.1
+    assert abs(ends[0].variance - ends[1].variance) > 0.01

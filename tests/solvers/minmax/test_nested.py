@@ -74,6 +74,20 @@ def test_estimator_keeps_the_order_of_choice():
         MinMaxFairPCA(nested=1).fit(X, sensitive_features=s)
 
 
+@pytest.mark.parametrize("objective", ["variance", "nash"])
+@pytest.mark.parametrize("p", [1, 2, 3, 12])
+def test_where_one_group_varies_the_directions_are_its_principal_axes(p, objective):
+    """The other groups keep nothing whatever is chosen, so they do not count; also for all p directions."""
+    rng = np.random.default_rng(p)
+    Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    w = np.arange(p, 0, -1.0)
+    M = np.stack((np.zeros((p, p)), (Q * w) @ Q.T, np.zeros((p, p))))
+    result = solve_minmax_nested(M, p, objective=objective)
+    np.testing.assert_allclose(np.abs(Q.T @ result.V), np.eye(p), atol=1e-9)
+    assert result.status == "optimal"
+    np.testing.assert_allclose(result.extra["variances"], [0.0, w.sum(), 0.0], atol=1e-9)
+
+
 def test_nothing_to_keep():
     for objective in ("loss", "error", "variance", "nash"):
         result = solve_minmax_nested(np.zeros((3, 4, 4)), 2, objective=objective)

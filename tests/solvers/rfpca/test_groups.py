@@ -1,0 +1,37 @@
+"""The descent for any number of groups: from bad planes to good ones, against closed forms and all directions."""
+
+import numpy as np
+import pytest
+
+from fairpca.solvers.rfpca import GroupObjective, random_starts, reconstruction_errors
+from fairpca.solvers.rfpca.groups import _descend
+
+
+def group_moments(seed, m, p):
+    rows = np.random.default_rng(seed).standard_normal((m, p + 2, p)) * np.linspace(2.0, 0.5, p)
+    return rows.transpose(0, 2, 1) @ rows / (p + 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_penalty_and_radius_the_descent_reaches_pca_from_anywhere(seed):
+    """The average error has no local minimum but the global one, so the start cannot matter."""
+    moments, shares = group_moments(seed, 3, 5), np.array([0.5, 0.3, 0.2])
+    objective = GroupObjective(shares, 0.0, np.zeros(3))
+    expected = np.linalg.eigvalsh(np.tensordot(shares, moments, axes=1))[:3].sum()
+    for start in random_starts(5, 2, 3, seed):
+        V, history, arrived = _descend(moments, objective, start, 1e-9, 1000)
+        assert arrived and history[0] > 1.01 * expected
+        assert history[-1] == pytest.approx(expected, rel=1e-6)
+        assert np.tensordot(shares, reconstruction_errors(moments, V), axes=1) == pytest.approx(history[-1])
+
+
+@pytest.mark.parametrize("lam", [0.5, 2.0])
+def test_the_best_of_a_few_descents_is_the_best_direction_of_a_plane(lam):
+    moments, shares, eps = group_moments(1, 3, 2), np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
+    objective = GroupObjective(shares, lam, eps)
+    angles = np.linspace(0.0, np.pi, 5001)
+    lines = np.stack((np.cos(angles), np.sin(angles)), axis=1)[:, :, None]
+    best = min(float(objective.values(reconstruction_errors(moments, line)).max()) for line in lines)
+    starts = lines[[300, 1700, 3100, 4500]]
+    reached = [_descend(moments, objective, start, 1e-9, 1000)[1][-1] for start in starts]
+    assert min(reached) == pytest.approx(best, rel=1e-5)
