@@ -141,6 +141,11 @@ def test_reconstruction_messages():
 # --- MMD
 
 
+def test_a_single_row_is_no_table_and_that_is_said():
+    with pytest.raises(ValueError, match=r"shape \(5,\); it must have two dimensions"):
+        metrics.average_reconstruction_error([1.0, 2.0, 3.0, 4.0, 5.0], np.eye(5)[:, :2])
+
+
 def slow_mmd(A, B, sigma, estimator):
     def k(x, y):
         return math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) / (2 * sigma**2))

@@ -118,6 +118,13 @@ def test_share_that_a_search_misses():
         frontier.missed([1.0, 2.0])
 
 
+def test_where_only_one_error_varies_nothing_is_missed():
+    line = np.array([[0.0, 2.0], [1.0, 2.0], [3.0, 2.0]])
+    for frontier in (line, line[:, ::-1], line[:1]):
+        for found in (frontier[:1], np.array([[5.0, 5.0]]), np.empty((0, 2))):
+            assert missed_share(frontier, found) == 0.0
+
+
 def test_large_matrices_share_a_basis():
     rng = np.random.default_rng(0)
     roots = rng.standard_normal((2, 160, 160)) * 0.8 ** np.arange(160)

@@ -566,6 +566,19 @@ def test_choices_of_algorithm_1():
     assert best.result_.objective >= last.result_.objective - 1e-12
 
 
+@pytest.mark.parametrize("name", ["rho_start", "rho_max", "epsilon_start", "epsilon_min", "distance_min"])
+def test_numbers_of_algorithm_1_are_positive(name):
+    with pytest.raises(ValueError, match=f"{name}=0"):
+        REPMSOptions.named("printed", {name: 0.0})
+
+
+def test_tolerances_of_algorithm_1_shrink_and_its_penalty_grows():
+    for name, ends in (("epsilon_factor", (0.0, 1.0)), ("rho_factor", (1.0,))):
+        for value in ends:
+            with pytest.raises(ValueError, match=f"{name}={value}"):
+                REPMSOptions.named("printed", {name: value})
+
+
 # -------------------------------------------------------------------------------------------------- the pieces
 
 

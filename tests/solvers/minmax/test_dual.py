@@ -222,6 +222,20 @@ def test_iteration_limit_is_reported():
     assert result.gap > 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_reported_are_decompositions_made(seed, monkeypatch):
+    M, made = moments("wishart", 2, 9, seed), []
+
+    def counted(A, eigh=np.linalg.eigh):
+        made.append(len(A) == 9)
+        return eigh(A)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    for objective in ("loss", "error"):
+        made.clear()
+        assert solve_minmax(M, 3, objective=objective).n_iter == sum(made) >= 3
+
+
 @pytest.mark.parametrize("size", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_nearly_equal_large_groups_are_certified_relative_to_the_data(size):
     """Losses far below the trace, where the proof from the basis alone has rounding over a small spectral gap."""

@@ -131,6 +131,19 @@ def test_merging_duplicates_is_exact():
     np.testing.assert_allclose(gradient, slope, atol=1e-15)
 
 
+def test_weights_that_nearly_cancel_are_kept():
+    """One row in each of two groups of nearly equal size, the others elsewhere: 1/m - 1/n is small and no rounding."""
+    m, n = 10**6 + 1, 10**6
+    X = np.array([[0.0], [0.0], [1.0], [2.0]])
+    C = np.array([[1 / m, -1 / n, 1 - 1 / m, 1 / n - 1]])
+    rows, weights = merge_duplicates(X, C)
+    np.testing.assert_array_equal(rows.ravel(), [0.0, 1.0, 2.0])
+    assert weights[0, 0] == pytest.approx(-1 / (m * n), rel=1e-9)
+    # What cancels but for rounding is dropped.
+    rows, _ = merge_duplicates(np.array([[0.0], [0.0], [1.0]]), np.array([[0.1 + 0.2, -0.3, 1.0]]))
+    np.testing.assert_array_equal(rows, [[1.0]])
+
+
 def test_equal_samples_have_no_discrepancy():
     A = np.random.default_rng(0).standard_normal((60, 3))
     term = WeightedRows.from_groups(np.vstack((A, A)), np.repeat([0, 1], 60))

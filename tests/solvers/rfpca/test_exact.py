@@ -478,3 +478,37 @@ def test_every_setting_of_a_path_says_how_long_it_took(monkeypatch):
     results = solve_rfpca_path(moments, shares, 2, [(0.4, eps), (1.0, eps)])
     spent = [result.seconds for result in results]
     assert min(spent) > 0 and sum(spent) <= next(ticks) - 1e6
+
+
+@pytest.mark.parametrize("max_iter", [5, 8])
+def test_search_and_proof_each_keep_to_the_limit(max_iter):
+    """Whole decompositions are never rough, so that a proof that was cut short is not tried a second time."""
+    cut = 0
+    for seed in range(12):
+        problem = random_instance(np.random.default_rng(seed), 8, "wishart")
+        moments, shares, lam, eps = problem
+        result = solve_rfpca(moments, shares, 3, lam, eps, max_iter=max_iter, tol=1e-12)
+        cut += result.status == "max_iter"
+        assert result.n_iter <= 2 * max_iter + 4  # the ends of the range come on top
+    assert cut > 0
+
+
+def test_local_search_is_faster_than_following_tangents():
+    """The same plane from about half the decompositions: weights are extrapolated."""
+    shares, searched, followed = (0.5, 0.5), 0, 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((2, 12, 8)) * np.geomspace(3, 0.5, 8)
+        objective = TwoGroupObjective(shares, 0.0, tuple(rng.uniform(1, 4, 2)), "corrected")
+        boundary = Boundary(X.transpose(0, 2, 1) @ X / 12, 3)
+        t, moved = 0.5, np.inf
+        while moved > 1e-10:
+            point = boundary.at(t).left
+            before, t = t, objective.support(0, point.s0, point.s1)
+            moved = abs(t - before)
+        followed += boundary.evaluations
+        boundary = Boundary(boundary.moments, 3)
+        found = rfpca_exact._local_search(boundary, objective, 0.5, 100)
+        searched += boundary.evaluations
+        assert objective.value(found.s0, found.s1) == pytest.approx(objective.value(point.s0, point.s1), rel=1e-12)
+    assert searched < 0.7 * followed
