@@ -40,7 +40,7 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True)
 class LineOptimum:
-    """Maximiser of phi: `V` in working coordinates, and the points visited."""
+    """Maximiser of phi: `V` in working coordinates, the decompositions that were made, and the points visited."""
 
     t: float
     phi: float
@@ -59,8 +59,10 @@ class _Line:
         self.a0, self.a1, self.d = a0, a1, d
         self.size = max(abs(a0), abs(a1)) or max(float(np.trace(S0)), float(np.trace(S1)))
         self.visited: list[tuple[float, float, float]] = []
+        self.n_points = 0
 
     def at(self, t: float, ascending: tuple[np.ndarray, np.ndarray] | None = None) -> _Point:
+        self.n_points += ascending is None
         w, Y = np.linalg.eigh(self.S1 + t * self.delta) if ascending is None else ascending
         r = len(w) - self.d  # first of the d largest, in ascending order
         images = self.delta @ Y[:, r - 1 :]
@@ -226,4 +228,4 @@ def maximise_on_line(
 def _finish(line: _Line, x: _Point, V: np.ndarray, S0: np.ndarray, S1: np.ndarray) -> LineOptimum:
     s1 = float(np.einsum("ij,ij->", V, S1 @ V))
     s0 = float(np.einsum("ij,ij->", V, S0 @ V))  # by itself: the other group's unit may be far larger
-    return LineOptimum(x.t, x.phi, V, np.array([s0, s1]), x.stop, x.values, x.vectors, len(line.visited), line.visited)
+    return LineOptimum(x.t, x.phi, V, np.array([s0, s1]), x.stop, x.values, x.vectors, line.n_points, line.visited)

@@ -203,7 +203,7 @@ class TwoGroups:
         a0, a1 = self.references(d)
         S0, S1 = self.pencil.small
         optimum = maximise_on_line(S0, S1, a0, a1, d, start=start, ends=self.ends(), max_iter=self.max_iter)
-        self.pencil.n_small += optimum.n_points - 2
+        self.pencil.n_small += optimum.n_points
         return optimum
 
     def start_large(self, d: int) -> None:

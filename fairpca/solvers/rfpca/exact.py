@@ -84,7 +84,7 @@ def solve_rfpca(
     tol : float
         Relative gap between objective and lower bound at which the solution is called optimal.
     max_iter : int
-        Limit on the support points (eigen-decompositions) that one call may add.
+        Limit on the support points (eigen-decompositions) that the search may add, and again that the proof may add.
     certified : bool
         Whether to prove optimality; without it the lower bound is not computed and the status is at best "converged".
     boundary : Boundary, optional
@@ -219,7 +219,7 @@ def solve_rfpca_path(
     settings : iterable of (float, ndarray of shape (2,))
         Pairs ``(lam, eps)`` of a penalty and the groups' radii.
     max_iter : int
-        Limit on the support points that one setting may add.
+        As in :func:`solve_rfpca`, for each setting.
 
     Returns
     -------

@@ -236,6 +236,14 @@ def test_steps_reported_are_decompositions_made(seed, monkeypatch):
         assert solve_minmax(M, 3, objective=objective).n_iter == sum(made) >= 3
 
 
+def test_an_optimum_at_an_end_takes_no_steps_back():
+    """One group is three times the other: the end decides, and a path knows it already."""
+    S = np.diag(np.arange(1.0, 10.0))
+    M = np.array([S, 3 * S])
+    assert solve_minmax(M, 3).n_iter == 2
+    assert [result.n_iter for result in solve_minmax_path(M, 3)] == [2, 0, 0]
+
+
 @pytest.mark.parametrize("size", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_nearly_equal_large_groups_are_certified_relative_to_the_data(size):
     """Losses far below the trace, where the proof from the basis alone has rounding over a small spectral gap."""
