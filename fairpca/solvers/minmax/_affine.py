@@ -65,9 +65,13 @@ def round_by_lp(sums: np.ndarray, references: np.ndarray, n_components: int) -> 
     b = np.append(-references / scale, float(n_components))
     cost = np.append(np.zeros(n), 1.0)
     bounds = [(0.0, 1.0)] * n + [(None, None)]
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    answer = linprog(cost, A_ub=A, b_ub=b, bounds=bounds, method="highs-ds", options=options)
-    if answer.status != 0:
+    fine = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    # HiGHS gives programmes up whose columns are equal but for rounding; with its own tolerances it solves them.
+    for options in (fine, fine | {"presolve": False}, {}, {"presolve": False}):
+        answer = linprog(cost, A_ub=A, b_ub=b, bounds=bounds, method="highs-ds", options=options)
+        if answer.status == 0:
+            break
+    else:
         raise RuntimeError(f"the linear programme (5)-(9) was not solved: {answer.message}")
     lam = np.clip(answer.x[:n], 0.0, 1.0)
     lam = np.where(lam > 1.0 - 1e-9, 1.0, np.where(lam < 1e-9, 0.0, lam))

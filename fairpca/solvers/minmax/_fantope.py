@@ -21,6 +21,7 @@ from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, p
 __all__ = ["solve_fantope_minmax"]
 
 
+_ISOTROPIC = 1e-12  # share of the norm below which a half range is one of rounding and decides nothing
 _AGAIN = 2  # rounds in which less than the tolerance is looked for once that is reached
 _LEAST = 1e-100  # weight; far below what any group has on the path, and still a number that one can divide by
 _FIRST_POLISH, _LAST = 1e-5, 1e-13  # of the barrier's weight; below the last it is rounding of the eigenvalues
@@ -81,7 +82,7 @@ def solve_fantope_minmax(
     ends = np.linalg.eigvalsh(S)[:, [0, -1]]
     sizes = np.abs(ends).max(axis=1)
     centre = ends.mean(axis=1)
-    halves = np.maximum(np.ptp(ends, axis=1) / 2, 1e-14 * sizes)
+    halves = np.maximum(np.ptp(ends, axis=1) / 2, _ISOTROPIC * sizes)
     halves[halves == 0] = halves.max() or 1.0  # a group of zeros
     S = S - centre[:, None, None] * np.eye(S.shape[1])
     a = a - centre * d

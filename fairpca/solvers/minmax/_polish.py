@@ -304,11 +304,18 @@ def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
         X = X + X.T - np.diag(np.diagonal(X))
         step = _longest_step(F[:few], X)
         gains = inside @ v[:-1] / c
+        meets = None
         for g in np.flatnonzero(~tight):
             closing = v[-1] - gains[g]
             if closing > 0 and (losses.max() - losses[g]) / closing < step:
-                step = (losses.max() - losses[g]) / closing
+                step, meets = (losses.max() - losses[g]) / closing, g
         changed, R = np.linalg.eigh(np.diag(F[:few]) + step * X)
+        # What ended the step is said outright, so that every step ends something, whatever rounding does.
+        if meets is None:
+            end = int(np.argmin(np.minimum(changed, 1.0 - changed)))
+            changed[end] = np.round(changed[end])
+        else:
+            tight[meets] = True
         F, UF = np.append(changed, F[few:]), np.concatenate((U @ R, UF[:, few:]), axis=1)
         losses = losses - step * gains
         tight = tight | (c * (losses.max() - losses) <= near)

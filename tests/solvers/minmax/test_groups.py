@@ -225,3 +225,19 @@ def test_groups_without_directions_leave_the_others_their_tolerance():
         pencil = Pencil(M)
         pencil.refine(list(np.eye(len(M))), 3)
         assert _anisotropy(pencil) == pytest.approx((4.0 - np.trace(spiked) / p) / 5.0)
+
+
+@pytest.mark.parametrize("objective", ["variance", "error"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_group_without_directions_keeps_the_same_share_whatever_the_others_are(seed, objective):
+    """It keeps d / p of its variance everywhere, and P = (d / p) I gives that to all: nothing is better or worse."""
+    rng = np.random.default_rng(seed)
+    p, m = int(rng.integers(2, 7)), int(rng.integers(3, 12))
+    d = int(rng.integers(1, p))
+    roots = [rng.standard_normal((p, int(rng.integers(1, p + 2)))) for _ in range(m)]
+    turned = [np.linalg.qr(rng.standard_normal((p, p)))[0] for _ in range(2)]  # the identity but for rounding
+    M = np.array([A @ A.T for A in roots] + [(Q * (1.0 / p)) @ Q.T for Q in turned])
+    M /= np.trace(M, axis1=1, axis2=2)[:, None, None]
+    result = solve_minmax(M, d, objective=objective)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(d / p if objective == "variance" else 1 - d / p, abs=1e-12)

@@ -329,3 +329,12 @@ def test_a_solver_that_gives_no_multipliers_leaves_a_bound(monkeypatch):
     assert result.extra["weights"] == pytest.approx(np.full(3, 1 / 3))
     assert result.bound == pytest.approx(own_sums(M, 2).mean() - np.linalg.eigvalsh(M.mean(axis=0))[-2:].sum())
     assert result.bound <= solve_minmax(M, 2).objective <= result.objective + 1e-9
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 264])
+def test_the_linear_programme_is_solved_where_its_columns_are_equal_but_for_rounding(seed):
+    """Groups without directions: which eigenvectors are taken hardly matters, and some are."""
+    sums = (1.0 - 1e-8 * np.random.default_rng(seed).random((7, 8))) / 11
+    lam = round_by_lp(sums, np.ones(7), 6)
+    assert lam.sum() == pytest.approx(6.0) and lam.min() >= 0.0 and lam.max() <= 1.0
+    assert np.count_nonzero((lam > 0.0) & (lam < 1.0)) <= 7
