@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from time import perf_counter, process_time
@@ -15,6 +18,8 @@ import numpy as np
 from fairpca.selfcheck._finding import Family, Finding
 
 __all__ = ["Tally", "check_case", "families", "run"]
+
+_LONGEST = 60.0  # seconds of the processor that a case may take; the longest takes some six
 
 
 @dataclass
@@ -54,19 +59,39 @@ def families() -> dict[str, Family]:
 
 
 def check_case(name: str, family: Family, seed: int, number: int) -> list[Finding]:
-    """Run one case. An exception, or a warning about numbers, is a finding too."""
+    """Run one case. An exception, a warning about numbers, and a case without an end are findings too."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
     findings: list[Finding] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)
         try:
-            findings.extend(family(rng))
+            with _ended_after(_LONGEST):
+                findings.extend(family(rng))
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
             findings.append(Finding(f"{type(error).__name__} at {where}: {str(error)[:200]}", float("nan"), 0.0))
     return findings
+
+
+@contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """Raise a `TimeoutError` in what takes longer; where there is no such clock (not a main thread, Windows), wait."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def give_up(number: int, frame: object) -> None:
+        raise TimeoutError(f"no end after {seconds:g} s of the processor")
+
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(

@@ -34,6 +34,9 @@ def test_a_few_seconds_find_nothing(capsys):
         ("degenerate data", 22001, 376),  # nested, Nash welfare, nothing varies
         ("degenerate data", 22002, 2),  # distances of 1e11 bandwidths
         ("degenerate data", 22001, 1743),
+        ("min-max, multiplicative weights", 51002, 324),  # a linear programme that HiGHS gives up
+        ("min-max, multiplicative weights", 51002, 4451),
+        ("min-max against CVXPY", 51002, 2076),  # a group without directions decides
     ],
 )
 def test_what_was_wrong_once_is_right(family, seed, number):
@@ -71,6 +74,20 @@ def test_what_is_wrong_is_counted_and_can_be_drawn_again(broken):
     assert re.match(r"RuntimeWarning at test_selfcheck.py:\d+: invalid value", tallies["raises"].violations[0][0])
     assert len(tallies["no number"].violations) == tallies["no number"].cases
     assert not [f for f in check_case("raises", broken["sometimes"], 7, 0) if f.what == "nothing"]
+
+
+def test_a_case_without_an_end_is_a_finding(monkeypatch):
+    def endless(rng):
+        while True:
+            rng.random()
+
+    monkeypatch.setattr(_run, "_LONGEST", 0.05)
+    (finding,) = check_case("endless", endless, 7, 0)
+    assert finding.wrong and re.match(r"TimeoutError at .*: no end after 0.05 s", finding.what)
+    with _run._ended_after(0.05):
+        pass
+    for _ in range(200_000):  # the clock has stopped
+        pass
 
 
 def test_the_command_says_how_to_see_a_violation_again(broken, capsys):
