@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, hessenberg
-from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, orthonormal, symmetrise, top_eigenpairs
-from fairpca.solvers.spectral import avoiding_eigenpairs
+from fairpca.solvers.spectral import avoiding_eigenpairs, zero_between
 
 __all__ = ["MeanOnlySolution", "solve_mean_only"]
 
@@ -144,5 +143,5 @@ def _by_dual(S: np.ndarray, fh: np.ndarray, d: int, b: float) -> MeanOnlySolutio
             return float(np.sum(path(u)[0] ** 2)) - b
 
         ends = along(0.0), along(1.0)
-        V = path(brentq(along, 0.0, 1.0, xtol=1e-16)) if ends[0] > 0.0 > ends[1] else V_high
+        V = path(zero_between(along)) if ends[0] > 0.0 > ends[1] else V_high
     return solution(V, nu, dual)

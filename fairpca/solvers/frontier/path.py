@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 
 from fairpca._validation import check_number
 from fairpca.solvers.frontier.score import dominated, missed_share
 from fairpca.solvers.rfpca import Boundary, SupportPoint, make_boundary
-from fairpca.solvers.spectral import in_units, mix_to_zero, safe_unit
+from fairpca.solvers.spectral import in_units, mix_to_zero, safe_unit, zero_between
 
 __all__ = ["Frontier", "solve_frontier"]
 
@@ -106,7 +105,7 @@ class Frontier:
 
         if min(abs(miss(point)) for point in ends) > near and ends[0].t < ends[1].t:
             # Narrow the bracket; where the error jumps, a tie is left.
-            brentq(lambda t: miss(_narrow(boundary, ends, t, miss)), ends[0].t, ends[1].t, xtol=1e-15, rtol=4 * _UNIT)
+            zero_between(lambda t: miss(_narrow(boundary, ends, t, miss)), ends[0].t, ends[1].t)
         closest = min(ends, key=lambda point: abs(miss(point)))
         if abs(miss(closest)) <= near:
             return closest.V, np.array([closest.s0, closest.s1]) / self._unit

@@ -194,9 +194,9 @@ def maximise_on_line(
     if high.slope_left >= -zero:
         return _finish(line, high, high.V_left, S0, S1)
     t = _tangents_meet(low, high) if start is None else start
-    before = np.inf
+    least = np.inf
     slow = 0
-    for _ in range(max_iter):
+    for step in range(max_iter):
         if not low.t < t < high.t:
             t = 0.5 * (low.t + high.t)
         x = line.at(t)
@@ -211,15 +211,18 @@ def maximise_on_line(
         width = high.t - low.t
         if width <= 64 * _EPS:
             break
-        slow = slow + 1 if abs(slope) > 0.5 * before else 0
-        before = abs(slope)
-        if slow >= 2:
-            t, slow = 0.5 * (low.t + high.t), 0
+        slow = slow + 1 if abs(slope) > 0.5 * least else 0
+        least = min(least, abs(slope))
+        # Where the model is wrong (several pairs nearly cross) tangents find a kink, and halving a smooth top. Halving
+        # in the second half of the steps closes the bracket whatever happens: fifty steps bring it to rounding.
+        if 2 * step > max_iter or slow % 4 == 3:
+            t = 0.5 * (low.t + high.t)
+        elif slow % 4 == 2:
+            t = _tangents_meet(low, high)
         else:
             root = _model_root(x, slope, low.t, high.t)
             t = _tangents_meet(low, high) if root is None else root
-            step = abs(t - x.t)
-            if step < 32 * _EPS:  # the root is next door: step over it, so that the bracket closes
+            if abs(t - x.t) < 32 * _EPS:  # the root is next door: step over it, so that the bracket closes
                 t = x.t + np.copysign(32 * _EPS, slope)
     best = low if low.phi >= high.phi else high
     return _finish(line, best, mix_to_zero(low.V_right, high.V_left, line.balance, zero=64 * zero), S0, S1)

@@ -22,12 +22,12 @@ from itertools import pairwise
 from math import sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, orthonormal
 from fairpca.solvers.rfpca._boundary import SAME_TIE, Boundary, Support, SupportPoint
 from fairpca.solvers.rfpca._cells import Line, bound_cell, polygon_bound
 from fairpca.solvers.rfpca.objective import TwoGroupObjective
+from fairpca.solvers.spectral import zero_between
 
 __all__ = ["Certificate", "certify", "equalised", "lower_bound", "search_interval"]
 
@@ -283,7 +283,7 @@ def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint,
         return J0 - J1
 
     if difference(0.0) * difference(1.0) < 0:
-        V = orthonormal(path(brentq(difference, 0.0, 1.0, xtol=1e-15, rtol=4 * _UNIT)))
+        V = orthonormal(path(zero_between(difference)))
         mixed = SupportPoint(a.t, *boundary.errors(V), V, a.basis)
     else:  # one end is a root up to rounding
         mixed = a

@@ -9,9 +9,9 @@ Grassmannian: the p - d smallest eigenvalues of M_0 - M_1 sum to at most 0 and t
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fairpca.linalg import geodesic, orthonormal
+from fairpca.solvers.spectral import zero_between
 
 __all__ = ["fair_projection", "fair_projection_exists", "gap_range"]
 
@@ -98,7 +98,7 @@ def fair_projection(M0: np.ndarray, M1: np.ndarray, n_components: int) -> np.nda
     at_0, at_1 = gap(0.0), gap(1.0)
     if at_0 * at_1 >= 0:  # one end is fair up to rounding
         return path(0.0 if abs(at_0) <= abs(at_1) else 1.0)
-    return orthonormal(path(brentq(gap, 0.0, 1.0, xtol=1e-16, rtol=4 * np.finfo(float).eps)))
+    return orthonormal(path(zero_between(gap)))
 
 
 def _spectrum(M0: np.ndarray, M1: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
-from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error
+from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error, zero_between
 from fairpca.solvers.spectral.streamed import StreamedPencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit, unit_of
 
@@ -19,4 +19,5 @@ __all__ = [
     "split_ties",
     "sum_error",
     "unit_of",
+    "zero_between",
 ]

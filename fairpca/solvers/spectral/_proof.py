@@ -64,8 +64,9 @@ def reduced_sum_bound(
         if dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0:
             image = A @ top
             inside = top.T @ image
-            residuals = float(np.vdot(top, spill @ top)) + float(np.vdot(image, image) - np.vdot(inside, inside))
+            within = image - top @ inside  # a difference of squares would leave the rounding of the squares
+            residuals = max(float(np.vdot(top, spill @ top)), 0.0) + float(np.vdot(within, within))
             slack = d * rounding * norm**2
-            return float(np.trace(inside)) + (max(residuals, 0.0) + slack) / (theta - middle)
+            return float(np.trace(inside)) + (residuals + slack) / (theta - middle)
     majorant = eigh(A + spill / (theta - outside), eigvals_only=True, subset_by_index=(q - d, q - 1))
     return float(np.maximum(majorant, theta).sum())

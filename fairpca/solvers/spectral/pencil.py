@@ -19,11 +19,12 @@ from scipy.optimize import brentq
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
 from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
-__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error"]
+__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error", "zero_between"]
 
 _GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
 _ROUNDING = 1e-28  # of squared residuals that are computed as such, relative to the squared norm
+_KEPT = 0.6  # share of the allowed columns left where they run out: less to find again, and to prove about the rest
 _DROP = 1e-8  # a direction whose part outside the basis is smaller than this share adds only rounding
 
 
@@ -274,7 +275,7 @@ class Pencil:
             if not blocks or self._size == self.n_features:
                 break
             if self._size + sum(b.shape[1] for b in blocks) > self._limit:
-                self.compress(targets, d)
+                self.compress(targets, d, int(_KEPT * self._limit))
             added = self._append(np.concatenate(blocks, axis=1))
             grew = True
             if added == 0:  # the residuals lie in the basis up to rounding: try a fresh direction, then accept
@@ -377,16 +378,17 @@ class Pencil:
         products[:, : self._size] = self._products[:, : self._size]
         self._Q, self._products = Q, products
 
-    def compress(self, targets: Sequence[Sequence[float] | np.ndarray], d: int) -> None:
-        """Shrink the basis to the top `d` pairs (and a few more) of `targets`.
+    def compress(self, targets: Sequence[Sequence[float] | np.ndarray], d: int, fill: int = 0) -> None:
+        """Shrink the basis to the top `d` pairs (and a few more) of `targets`; with `fill` to about so many columns.
 
         The products are carried along, so nothing is multiplied again.
         """
         if self.is_dense or self._size == 0:
             return
         spaces = [(weights, d) for weights in targets] + self.keep
+        more = max(_GUARD, (fill - sum(j for _, j in spaces)) // len(spaces))
         wanted = np.concatenate(
-            [top_eigenpairs(self.combine(weights), min(j + _GUARD, self._size))[1] for weights, j in spaces], axis=1
+            [top_eigenpairs(self.combine(weights), min(j + more, self._size))[1] for weights, j in spaces], axis=1
         )
         Y, R, _pivots = qr(wanted, mode="economic", pivoting=True, check_finite=False)
         Y = Y[:, np.abs(np.diagonal(R)) > 1e-12]
@@ -483,6 +485,23 @@ def mix_to_zero(
         return orthonormal(start if abs(f0) <= abs(f1) else stop)
     if f0 * f1 > 0:
         raise ValueError(f"balance has one sign at both ends ({f0:.3g} and {f1:.3g}), so no mixture makes it zero.")
-    # Four machine epsilons is the smallest tolerance that brentq takes.
-    u = brentq(lambda x: balance(path(x)), 0.0, 1.0, xtol=1e-16, rtol=4 * np.finfo(float).eps)
-    return orthonormal(path(u))
+    return orthonormal(path(zero_between(lambda u: balance(path(u)))))
+
+
+def zero_between(function: Callable[[float], float], low: float = 0.0, high: float = 1.0) -> float:
+    """Return where a continuous function changes its sign, as closely as rounding lets it.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a float, returns one; its signs at the ends must differ.
+    low, high : float, default=0 and 1
+        The ends.
+
+    Returns
+    -------
+    float
+    """
+    # Four machine epsilons is the smallest tolerance that brentq takes. A function that is rounding before that is
+    # reached, flat next to zero, keeps it from ever seeing it; after a hundred steps the place is as good.
+    return float(brentq(function, low, high, xtol=1e-16, rtol=4 * np.finfo(float).eps, disp=False))

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
 from fairpca.linalg import subspace_distance
-from fairpca.solvers.minmax import solve_minmax, solve_minmax_path
+from fairpca.selfcheck.spectra import hostile_moments
+from fairpca.solvers.minmax import _line, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._line import maximise_on_line
 from fairpca.solvers.spectral import Pencil
 
@@ -220,6 +221,29 @@ def test_iteration_limit_is_reported():
     result = solve_minmax(M, 4, max_iter=1)
     assert result.status == "max_iter"
     assert result.gap > 0
+
+
+@pytest.mark.parametrize("seed", [226088, 258679, 287513])
+def test_three_eigenvalues_that_nearly_cross_are_separated(seed):
+    """Each pair alone says that the optimum is elsewhere; slopes of both signs come in turns and never get small."""
+    M, d, kind = hostile_moments(seed)
+    assert kind == "near ties"
+    M = M[:2] / M[:2].max()
+    result = solve_minmax(M, d, objective="error")
+    check(M, d, result, "error")
+    assert result.n_iter < 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_second_half_of_the_steps_closes_the_bracket(seed, monkeypatch):
+    """Whatever the model proposes: here always a point next to the one it starts from."""
+    M = moments("wishart", 2, 7, seed)
+    a = own_sums(M, 3)
+    monkeypatch.setattr(_line, "_model_root", lambda x, slope, low, high: x.t + np.copysign(1e-12, slope))
+    monkeypatch.setattr(_line, "_tangents_meet", lambda low, high: low.t + 1e-12)
+    found = maximise_on_line(M[0], M[1], a[0], a[1], 3)
+    assert found.phi == pytest.approx(solve_minmax(M, 3).objective, rel=1e-12)
+    assert (a - found.sums).max() == pytest.approx(found.phi, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))

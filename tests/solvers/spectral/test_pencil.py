@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca.linalg import subspace_distance, top_eigenpairs
+from fairpca.linalg import subspace_distance, symmetrise, top_eigenpairs
 from fairpca.solvers.spectral import Pencil, StreamedPencil, mix_to_zero, split_ties
 from fairpca.solvers.spectral._proof import reduced_sum_bound
 
@@ -167,6 +167,18 @@ def test_mixing_stays_among_the_maximisers():
         mix_to_zero(E[:, [0, 1]], E[:, [0, 2]], balance)
 
 
+def test_mixing_ends_where_the_balance_is_rounding():
+    """Between planes a hair apart the balance has few digits: next to zero it is flat, then jumps to the other side."""
+    angle = 1e-5
+
+    def balance(V):
+        return round((4.07e-3 - float(V[1, 0]) / angle) * 1e12) / 1e12 + 1e-18
+
+    V0, V1 = np.array([[1.0], [0.0]]), np.array([[np.cos(angle)], [np.sin(angle)]])
+    V = mix_to_zero(V0, V1, balance)
+    assert abs(balance(V)) <= 2e-12
+
+
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
 @pytest.mark.parametrize("decay", [0.9, 0.99, 1.0])
 def test_the_bound_of_a_sum_holds_for_rough_bases_and_is_tight_for_good_ones(tol, decay):
@@ -206,6 +218,39 @@ def test_the_bound_of_a_sum_pays_for_what_rounding_may_hide(d):
     farthest = w[-d] - w[-d - 1]
     assert some - none >= d * 1e-6 * w[-1] ** 2 / farthest
     assert some - none <= 2 * d * 1e-6 * w[-1] ** 2 / farthest
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_of_a_sum_is_not_loosened_by_rounding_of_squares(seed):
+    """Vectors exact to rounding beside a small gap: what is added to the sum is their residual, not its rounding."""
+    rng = np.random.default_rng(seed)
+    q, d, gap = 40, 8, 1e-4
+    w = np.concatenate((np.linspace(0.1, 1.0, q - d), 1.0 + gap + np.arange(d) * 2.0))
+    Q = np.linalg.qr(rng.standard_normal((q, q)))[0]
+    A = symmetrise((Q * w) @ Q.T)
+    values, Y = np.linalg.eigh(A)
+    bound = reduced_sum_bound(A, np.zeros((q, q)), d, values, Y, 0.05, 0.0)
+    assert bound == pytest.approx(w[-d:].sum(), rel=2e-14, abs=0)
+
+
+def test_a_basis_that_ran_out_of_columns_keeps_most_of_them():
+    """Room for some new directions is made, not more; so what is left outside needs no decomposition to be bounded."""
+    rng = np.random.default_rng(10)
+    p, d = 300, 6
+    A = rng.standard_normal((2, p, p)) * 0.96 ** np.arange(p)
+    pencil = Pencil(A @ A.transpose(0, 2, 1), max_basis=80)
+    kept = []
+    compress = pencil.compress
+
+    def watched(*arguments):
+        compress(*arguments)
+        kept.append(pencil.small.shape[1])
+
+    pencil.compress = watched
+    for t in (0.0, 0.5, 1.0):
+        pencil.refine([(t, 1 - t)], d)
+    assert kept and all(40 <= size <= 56 for size in kept), kept
+    assert pencil.small.shape[1] <= 80
 
 
 def test_eigenpairs_from_products_are_accurate_where_no_tolerance_is_asked_for():
