@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 from fairpca._validation import check_number, check_rows
+from fairpca.solvers.spectral.units import unit_of
+
+_ORDINARY = 2.0**10  # rows whose largest number lies between this and its reciprocal are taken as they are
+_LARGEST_UNIT = 2.0**500  # its square is a number
+_LEAST_RIDGE = 1e-16  # a smaller one is rounding beside the losses
+_NO_RIDGE = 1e-300
 
 __all__ = ["LinearSVM", "linear_svm"]
 
@@ -23,7 +29,8 @@ class LinearSVM:
     intercept : float
         Free intercept.
     objective, lower_bound : float
-        Value of the primal problem at the solution, and of a dual feasible point (strong duality bounds).
+        Value of the primal problem at the solution, and of a dual feasible point (strong duality bounds). Where rows
+        are so large that the norm of the weights is rounding beside the losses, no dual point proves more than 0.
     gap : float
         ``(objective - lower_bound) / objective``.
     degenerate : bool
@@ -96,10 +103,19 @@ def linear_svm(
 
 
 def _interior_point(Z: np.ndarray, sign: np.ndarray, upper: np.ndarray, tol: float, max_iter: int) -> LinearSVM:
-    """Solve with slacks s of the margins, hinge losses xi and their multipliers alpha and beta = upper - alpha."""
+    """Solve with slacks s of the margins, hinge losses xi and their multipliers alpha and beta = upper - alpha.
+
+    Extraordinary rows are multiplied by a unit; the squared norm of the weights then counts its square.
+    """
     n, k = Z.shape
+    largest = float(np.abs(Z).max())
+    unit = 1.0 if 1.0 / _ORDINARY <= largest <= _ORDINARY else unit_of(largest)
+    unit = min(unit, _LARGEST_UNIT)
+    Z = Z * unit
+    norm_counts = max(unit * unit, _NO_RIDGE)
+    solved_with = max(norm_counts, _LEAST_RIDGE)
     A = np.column_stack((Z * sign[:, None], sign))
-    ridge = np.diag(np.r_[np.ones(k), 0.0])
+    ridge = np.diag(np.r_[np.full(k, solved_with), 0.0])
     v = np.zeros(k + 1)
     # Balanced start: multipliers in the middle of their interval and orthogonal to the labels.
     n_positive = int((sign > 0).sum())
@@ -108,14 +124,13 @@ def _interior_point(Z: np.ndarray, sign: np.ndarray, upper: np.ndarray, tol: flo
     beta = upper - alpha
     s = np.ones(n)
     xi = np.ones(n)
-    best = LinearSVM(v[:k].copy(), 0.0, np.inf, -np.inf, np.inf, True, 0)
+    best = LinearSVM(v[:k].copy(), 0.0, np.inf, 0.0, np.inf, True, 0)
     for iteration in range(max_iter + 1):
-        objective, intercept = _primal(A, v, k, upper)
-        bound = _dual(A, alpha, upper, sign, k)
-        bound = max(bound, best.lower_bound)
+        objective, intercept = _primal(A, v, k, upper, norm_counts)
+        bound = max(_dual(A, alpha, upper, sign, k, norm_counts), best.lower_bound)
         gap = (objective - bound) / objective  # both classes occur, so the objective is positive
-        degenerate = bool(np.linalg.norm(v[:k]) < 1e-6 * min(1.0, float(upper.sum())))
-        best = LinearSVM(v[:k].copy(), intercept, objective, bound, gap, degenerate, iteration)
+        degenerate = bool(np.linalg.norm(v[:k] * solved_with) < 1e-6 * min(solved_with, float(upper.sum())))
+        best = LinearSVM(v[:k] * unit, intercept, objective, bound, gap, degenerate, iteration)
         if gap <= tol or iteration == max_iter:
             break
         r_v = ridge @ v - A.T @ alpha
@@ -153,16 +168,16 @@ def _longest(x: np.ndarray, dx: np.ndarray) -> float:
     return min(1.0, float(np.min(-x[shrinking] / dx[shrinking]))) if shrinking.any() else 1.0
 
 
-def _primal(A: np.ndarray, v: np.ndarray, k: int, upper: np.ndarray) -> tuple[float, float]:
+def _primal(A: np.ndarray, v: np.ndarray, k: int, upper: np.ndarray, ridge: float) -> tuple[float, float]:
     hinge = np.maximum(0.0, 1.0 - A @ v)
-    return float(0.5 * v[:k] @ v[:k] + upper @ hinge), float(v[k])
+    return float(0.5 * ridge * (v[:k] @ v[:k]) + upper @ hinge), float(v[k])
 
 
-def _dual(A: np.ndarray, alpha: np.ndarray, upper: np.ndarray, sign: np.ndarray, k: int) -> float:
+def _dual(A: np.ndarray, alpha: np.ndarray, upper: np.ndarray, sign: np.ndarray, k: int, ridge: float) -> float:
     """Return the dual value of `alpha` after scaling the heavier class down to feasibility."""
     a = np.clip(alpha, 0.0, upper)
     plus, minus = float(a[sign > 0].sum()), float(a[sign < 0].sum())
     light = min(plus, minus)
     a = a * np.where(sign > 0, light / plus if plus else 0.0, light / minus if minus else 0.0)
     w = A[:, :k].T @ a
-    return float(a.sum() - 0.5 * w @ w)
+    return float(a.sum() - 0.5 * (w @ w) / ridge)

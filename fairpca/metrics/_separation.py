@@ -12,6 +12,7 @@ import numpy as np
 from fairpca._validation import check_choice, check_rows, encode_groups
 from fairpca.metrics._checks import two_groups
 from fairpca.metrics._linear_svm import linear_svm
+from fairpca.solvers.spectral.units import unit_of
 
 __all__ = ["COSTS", "LinearSeparation", "delta_f_lin", "ks_separation"]
 
@@ -151,6 +152,8 @@ def delta_f_lin(
         fit_labels = two_groups(groups_train, len(fit_rows), "Delta F_Lin")
         if fit_labels.labels != labels.labels:
             raise ValueError(f"training and test groups differ: {fit_labels.labels!r} and {labels.labels!r}.")
+    units = np.array([unit_of(column) for column in fit_rows.T])  # squares of extraordinary numbers are none
+    fit_rows, test = fit_rows * units, test * units
     mean, scale = fit_rows.mean(axis=0), fit_rows.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     fit_rows, test = (fit_rows - mean) / scale, (test - mean) / scale

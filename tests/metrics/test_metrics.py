@@ -345,6 +345,40 @@ def test_linear_svm_against_libsvm_and_rare_class():
         metrics.linear_svm(Z, np.ones(301))
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("power", [-150, -100, -20, -8, 8, 20, 100, 150, 200, 300])
+def test_linear_machines_of_rows_in_any_unit(power):
+    """The limits in closed form: of small rows all hinges are active, of large ones the norm counts nothing."""
+    Z, y = svm_problem(200, 3, 1.0, 0.5)
+    y = np.arange(200) % 2 == 0
+    Z[y, 0] += 1.0
+    sign, unit = np.where(y, 1.0, -1.0), 10.0**power
+    machine = metrics.linear_svm(Z * unit, y)
+    assert np.isfinite(machine.weights).all() and not machine.degenerate
+    assert 0.0 <= machine.lower_bound <= machine.objective
+    if power < 0:
+        np.testing.assert_allclose(machine.weights / unit, sign @ Z, rtol=1e-4)  # all multipliers at their limit
+        assert machine.gap <= 1e-11
+    else:
+        usual = metrics.linear_svm(Z, y, 1e8)  # nearly the least hinge loss
+        assert machine.objective == pytest.approx(usual.objective / 1e8, rel=1e-6)
+        np.testing.assert_allclose(machine.weights * unit, usual.weights, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("power", [-300, -150, 150, 300])
+@pytest.mark.parametrize("protocol", ["printed", "stated"])
+def test_separation_has_no_unit(power, protocol):
+    Z, y = svm_problem(120, 2, 1.5, 0.5, seed=1)
+    units = 10.0 ** np.array([power, 0])
+    plain, scaled = (
+        metrics.delta_f_lin(A[:60], y[:60], A[60:], y[60:], protocol=protocol, costs=(0.1, 10.0), random_state=0)
+        for A in (Z, Z * units)
+    )
+    assert scaled.value == pytest.approx(plain.value) and plain.value > 0.3
+    np.testing.assert_allclose(scaled.weights, plain.weights, rtol=1e-8)
+
+
 def slow_delta_f_lin(Z, y, costs, order):
     """The printed protocol transcribed with libsvm: only for problems whose optimum is not w = 0."""
     Z = (Z - Z.mean(0)) / Z.std(0)
