@@ -51,8 +51,10 @@ def test_public_functions_have_an_example(package):
 
 SECTIONED = [
     "fairpca.datasets",
+    "fairpca.experiments",
     "fairpca.linalg",
     "fairpca.metrics",
+    "fairpca.own_data",
     "fairpca.plotting",
     "fairpca.published",
     "fairpca.report",

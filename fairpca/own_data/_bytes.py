@@ -47,7 +47,17 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_text_file(path: str) -> str:
-    """Return the text of a file, whatever its encoding."""
+    """Return the text of a file, whatever its encoding.
+
+    Parameters
+    ----------
+    path : str
+        The file, compressed or not; ``-`` is standard input.
+
+    Returns
+    -------
+    str
+    """
     return as_utf8(read_bytes(path), path)[0].decode()
 
 

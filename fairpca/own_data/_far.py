@@ -26,7 +26,18 @@ def limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits beyond which values are drawn in, of each column of a table without missing values."""
+    """Return the limits beyond which values are drawn in, of each column of a table without missing values.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_samples, n_features)
+        The rows that decide.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_features,)
+        Lower and upper limits; infinite where a column does not vary between its twentieths.
+    """
     low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], axis=0)
     unit = np.maximum(high - middle, middle - low)
     far = np.where(unit > 0, UNITS * unit, np.inf)

@@ -239,7 +239,17 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """Read what ``fairpca fit --model`` has written; an error says what is wrong with a file."""
+    """Read what ``fairpca fit --model`` has written; an error says what is wrong with a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``-`` is standard input.
+
+    Returns
+    -------
+    SavedModel
+    """
     return SavedModel.from_bytes(read_bytes(str(path)), str(path))
 
 

@@ -19,13 +19,35 @@ __all__ = ["Prepared", "as_numbers", "as_words", "column_transformer", "prepare"
 
 
 def as_numbers(columns: Any) -> pd.DataFrame:
-    """Columns of numbers, truth values and dates (days since 1970) as floating-point numbers."""
+    """Columns of numbers, truth values and dates (days since 1970) as floating-point numbers.
+
+    Parameters
+    ----------
+    columns : DataFrame or array-like
+        Of two dimensions.
+
+    Returns
+    -------
+    DataFrame
+        With the same columns and index.
+    """
     frame = pd.DataFrame(columns)
     return pd.DataFrame({name: numbers_of(frame[name]) for name in frame.columns}, index=frame.index)
 
 
 def as_words(columns: Any) -> pd.DataFrame:
-    """Columns of categories as words; a missing value is the word ``(missing)``."""
+    """Columns of categories as words; a missing value is the word ``(missing)``.
+
+    Parameters
+    ----------
+    columns : DataFrame or array-like
+        Of two dimensions.
+
+    Returns
+    -------
+    DataFrame
+        With the same columns and index, of objects.
+    """
     frame = pd.DataFrame(columns)
     words = {name: words_of(frame[name]) for name in frame.columns}
     return pd.DataFrame(words, index=frame.index, dtype=object)

@@ -128,7 +128,19 @@ def read_table(
 
 
 def as_table(data: Any, source: str = "data") -> Table:
-    """Return somebody's frame (pandas, Polars, pyarrow) or array as a :class:`Table`."""
+    """Return somebody's frame (pandas, Polars, pyarrow) or array as a :class:`Table`.
+
+    Parameters
+    ----------
+    data : frame, array-like, Table, str or Path
+        A string or a path is the name of a file to read; a :class:`Table` is returned as it is.
+    source : str, default="data"
+        What messages and provenance call it.
+
+    Returns
+    -------
+    Table
+    """
     if isinstance(data, Table):
         return data
     if isinstance(data, (str, Path)):

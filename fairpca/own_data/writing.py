@@ -18,12 +18,28 @@ __all__ = ["csv_bytes", "fitted_facts", "plain", "provenance", "versions"]
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
-    """Return a table as CSV in UTF-8; numbers keep all their digits."""
+    """Return a table as CSV in UTF-8; numbers keep all their digits.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Its index is left out.
+
+    Returns
+    -------
+    bytes
+    """
     return table.to_csv(index=False, lineterminator="\n").encode("utf-8", "replace")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that numbers depend on."""
+    """Return the versions that numbers depend on.
+
+    Returns
+    -------
+    dict of str to str
+        By package, and ``python``.
+    """
     from importlib.metadata import version
 
     packages = {name: version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn")}
@@ -31,7 +47,17 @@ def versions() -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value in types that JSON knows; what is not finite becomes None."""
+    """Return a value in types that JSON knows; what is not finite becomes None.
+
+    Parameters
+    ----------
+    value : object
+        Mappings, sequences and arrays are gone through; what JSON has no type for becomes a string.
+
+    Returns
+    -------
+    dict, list, bool, int, float, str or None
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, np.ndarray, pd.Index)):
@@ -62,7 +88,22 @@ def fitted_facts(estimator: Any, method: str) -> dict[str, Any]:
 
 
 def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any]:
-    """Return what a model file says about its origin."""
+    """Return what a model file says about its origin.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The table and what was decided about its columns.
+    estimator : estimator
+        Fitted to it.
+    method : str
+        Its name on the command line.
+
+    Returns
+    -------
+    dict
+        Of types that JSON knows.
+    """
     counts = prepared.labels.value_counts().sort_index()
     facts = fitted_facts(estimator, method) | {
         "sensitive": list(prepared.groups.columns),

@@ -216,7 +216,17 @@ def _papers() -> list[str]:
 
 
 def get(name: str) -> Experiment:
-    """Return the experiment of that name; an unknown one is an error that lists what there is."""
+    """Return the experiment of that name; an unknown one is an error that lists what there is.
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<exhibit>``.
+
+    Returns
+    -------
+    Experiment
+    """
     paper = name.partition("/")[0]
     if name not in _REGISTRY and paper in _papers():
         importlib.import_module(f"fairpca.experiments.{paper}")
@@ -226,7 +236,13 @@ def get(name: str) -> Experiment:
 
 
 def names() -> list[str]:
-    """Names of all experiments."""
+    """Return the names of all experiments.
+
+    Returns
+    -------
+    list of str
+        Sorted.
+    """
     for paper in _papers():
         importlib.import_module(f"fairpca.experiments.{paper}")
     return sorted(_REGISTRY)

@@ -235,13 +235,35 @@ class StoredResults:
 
 
 def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
-    """Names of the experiments whose results are in the repository."""
+    """Return the names of the experiments whose results are in the repository.
+
+    Parameters
+    ----------
+    folder : str or path, optional
+        Where results are kept; by default the repository, or what was installed with the package.
+
+    Returns
+    -------
+    list of str
+    """
     bases = [Path(folder)] if folder is not None else data_paths("results")
     return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
 def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> StoredResults:
-    """Read an experiment's results from the repository (or the installed package)."""
+    """Read an experiment's results from the repository (or the installed package).
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<exhibit>``.
+    folder : str or path, optional
+        Where results are kept; by default the repository, or what was installed with the package.
+
+    Returns
+    -------
+    StoredResults
+    """
     base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():

@@ -402,7 +402,22 @@ def drop_damaged(name: str, store: Store) -> int:
 
 
 def collect(name: str, profile: Profile = "smoke", *, store: Any = None) -> pd.DataFrame:
-    """Frame of the finished cells of a profile, in the order of its grid; missing ones are an error."""
+    """Frame of the finished cells of a profile, in the order of its grid; missing ones are an error.
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<exhibit>``.
+    profile : {"smoke", "paper"}, default="smoke"
+        A small part, or everything as in the papers.
+    store : Store or path, optional
+        Where cells are kept; by default the folder of the cache.
+
+    Returns
+    -------
+    DataFrame
+        A row for each record of a cell, with the key of the cell as columns.
+    """
     file = store if isinstance(store, Store) else Store(store)
     found = finished_cells(get(name), profile, file)
     return cells_frame([(cell.json, outcome.records) for cell, outcome in found])
@@ -431,7 +446,21 @@ class Status:
 
 
 def status(name: str, profile: Profile = "paper", *, store: Any = None) -> Status:
-    """Count the cells of an experiment that are done, and say whether its saved results are current."""
+    """Count the cells of an experiment that are done, and say whether its saved results are current.
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<exhibit>``.
+    profile : {"smoke", "paper"}, default="paper"
+        A small part, or everything as in the papers.
+    store : Store or path, optional
+        Where cells are kept; by default the folder of the cache.
+
+    Returns
+    -------
+    Status
+    """
     experiment = get(name)
     file = store if isinstance(store, Store) else Store(store)
     states = _states(experiment, profile, file)

@@ -26,7 +26,17 @@ class Verdict(NamedTuple):
 
 
 def verdict(*parts: bool) -> str:
-    """Return "holds" if all parts of a statement hold, "holds in part" if some do, "fails" if none does."""
+    """Return "holds" if all parts of a statement hold, "holds in part" if some do, "fails" if none does.
+
+    Parameters
+    ----------
+    *parts : bool
+        The conditions, one at least.
+
+    Returns
+    -------
+    str
+    """
     if not parts:
         raise ValueError("A verdict needs at least one computed condition.")
     return "holds" if all(parts) else "holds in part" if any(parts) else "fails"
@@ -47,6 +57,10 @@ def judge(id: str, ours: str, *parts: bool, reason: str = "", note: str = "") ->
         Why not all of them are true; left out where they are.
     note : str
         What a reader should know whatever the verdict is.
+
+    Returns
+    -------
+    Verdict
     """
     outcome = verdict(*map(bool, parts))
     return Verdict(id, ours, outcome, " ".join(filter(None, ("" if outcome == "holds" else reason, note))))
@@ -95,12 +109,40 @@ def judge_theorem(
 
 
 def decide(id: str, good: bool, ours: str, reason: str = "", otherwise: str = "fails") -> Verdict:
-    """Judge a statement by one condition; `otherwise` is the verdict, computed like `good`, where it is not true."""
+    """Judge a statement by one condition.
+
+    Parameters
+    ----------
+    id : str
+        As in ``data/published/<paper>/claims.csv``.
+    good : bool
+        The condition.
+    ours : str
+        What was computed, in words and numbers.
+    reason : str
+        Why it is not true; left out where it is.
+    otherwise : str, default="fails"
+        The verdict where it is not true, computed like `good`.
+
+    Returns
+    -------
+    Verdict
+    """
     return Verdict(id, ours, "holds" if good else otherwise, "" if good else reason)
 
 
 def as_records(*groups: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """Return the records of an experiment's cell: the verdicts of all groups, in order."""
+    """Return the records of an experiment's cell: the verdicts of all groups, in order.
+
+    Parameters
+    ----------
+    *groups : iterable of Verdict
+        What a function that judges yields.
+
+    Returns
+    -------
+    list of dict
+    """
     return [verdict._asdict() for group in groups for verdict in group]
 
 
@@ -112,9 +154,20 @@ def register_claims(
     cells: Callable[[Profile], Iterable[Mapping[str, Any]]] = lambda profile: [Cell(method="claims")],
     inputs: Iterable[str] = (),
 ) -> None:
-    """Make an experiment of verdicts known; by default `run_claims` gives all of them in one cell.
+    """Make an experiment of verdicts known.
 
-    Its `inputs` are those of `register`: the results and the statements that it judges.
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<exhibit>``.
+    run_claims : callable
+        Takes the key of a cell and returns its records, as :func:`as_records` makes them.
+    title : str
+        What lists call it.
+    cells : callable, optional
+        Takes a profile and returns the cells; by default there is one for all verdicts.
+    inputs : iterable of str
+        As in :func:`register`: the results and the statements that it judges.
     """
     register(name, cells=cells, run_cell=run_claims, tabulate=_tabulate, title=title, inputs=inputs)
 
