@@ -37,6 +37,7 @@ def test_a_few_seconds_find_nothing(capsys):
         ("min-max, multiplicative weights", 51002, 324),  # a linear programme that HiGHS gives up
         ("min-max, multiplicative weights", 51002, 4451),
         ("min-max against CVXPY", 51002, 2076),  # a group without directions decides
+        ("min-max, three to twelve groups", 71002, 1012),  # a large group of which only a small plane matters
         ("min-max, two groups", 51001, 994),  # three eigenvalues that nearly cross
     ],
 )

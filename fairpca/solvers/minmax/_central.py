@@ -21,8 +21,10 @@ def occupation(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def level(w: np.ndarray, d: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
     """Find the shift theta for which the occupations of ``(w - theta) / mu`` sum to `d`; return p and 1 - p."""
     q = len(w)
+    # Seen from the cut theta is small, and a number fine enough for the sum to be right where mu is tiny beside w.
+    w = w - 0.5 * (w[q - d] + w[q - d - 1])
     low, high = w[0] - mu * q * q, w[-1] + mu * q * q  # sums q - 1/q or more, and 1/q or less
-    theta = float(np.clip(0.5 * (w[q - d] + w[q - d - 1]), low, high))
+    theta = float(np.clip(0.0, low, high))
     for _ in range(200):
         p, rest = occupation((w - theta) / mu)
         excess = float(p.sum()) - d if d <= q / 2 else (q - d) - float(rest.sum())
