@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairpca._validation import encode_groups
 from fairpca.datasets import load
@@ -10,6 +12,7 @@ from fairpca.experiments import get
 from fairpca.experiments.unseen_rows import coverage
 from fairpca.experiments.unseen_rows.coverage import RIVALS, run_block
 from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
+from fairpca.own_data import DrawIn
 
 
 def test_samples_are_of_the_groups_and_sizes_asked_for():
@@ -32,6 +35,17 @@ def test_new_rows_are_prepared_as_the_training_rows_say(scale):
     slope = (known[0, 0] - known[1, 0]) / (train[0, 0] - train[1, 0])
     inside = (new[:, 0] > train[:, 0].min()) & (new[:, 0] < train[:, 0].max())
     np.testing.assert_allclose(other[inside, 0], known[0, 0] + slope * (new[inside, 0] - train[0, 0]))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_prepared_as_the_commands_prepare_them(name):
+    X, _ = population(name)
+    train, new = X[::2], X[1::2].copy()
+    new[0] *= 1e3
+    steps = make_pipeline(DrawIn(), StandardScaler())
+    expected = steps.fit_transform(train), steps.transform(new)
+    for ours, theirs in zip(prepared(train, new), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", TABLES)
