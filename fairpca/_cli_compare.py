@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
     wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
     dimensions(options.components)
-    with Outputs(wanted, data=options.data) as outputs:
+    with Outputs(wanted, [options.data]) as outputs:
         prepared = _cli_table.prepare(options)
         found = comparison_of(prepared, options)
         contents = {

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
     if not any(wanted.values()):
         raise ValueError("Nothing would be written; give --out FILE for the projections or --model FILE for the model.")
-    with Outputs(wanted, data=options.data) as outputs:
+    with Outputs(wanted, [options.data]) as outputs:
         return _fit(estimator, options, outputs)
 
 

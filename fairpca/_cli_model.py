@@ -43,7 +43,7 @@ def run_apply(options: argparse.Namespace) -> int:
 
     if options.model == options.data == "-":
         raise ValueError("Model and data cannot both be standard input; give the name of a file for one of them.")
-    with Outputs({"--out": options.out}, data=options.data) as outputs:
+    with Outputs({"--out": options.out}, [options.data, options.model]) as outputs:
         model = load_model(options.model)
         table = _cli_table.read(options, options.data)
         beside = _cli_table.split(options.beside, "--with")

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Read all files once, and write their moments."""
     from fairpca._outputs import Outputs
 
-    with Outputs({"--out": options.out}) as outputs, HeedInterrupts():
+    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs, HeedInterrupts():
         moments = _read(options, options.store, options.weight, options.features, options.quiet)
         outputs.write({"--out": moments.to_bytes()})
     shown = ", ".join(
@@ -85,9 +85,16 @@ def fit(estimator: Any, options: argparse.Namespace) -> int:
     wanted = {"--components-out": options.components_out, "--model": options.model}
     if not any(wanted.values()):
         raise ValueError("Nothing would be written; give --model FILE for the model or --components-out FILE.")
-    with Outputs(wanted) as outputs, HeedInterrupts(), warnings.catch_warnings():
+    with Outputs(wanted, _files(options.data)) as outputs, HeedInterrupts(), warnings.catch_warnings():
         warnings.showwarning = _cli_table.show_warning
         return _fit(estimator, options, outputs)
+
+
+def _files(data: Sequence[str]) -> list[str]:
+    """Return the names of the files that are read."""
+    from fairpca.scale.sources import expanded
+
+    return [file for name in data for file in expanded(name)]
 
 
 def _check_options(options: argparse.Namespace) -> None:

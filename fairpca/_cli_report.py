@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     if options.template_out:
         from fairpca.report.build import template_text
 
-        Outputs({"--template-out": options.template_out}).write({"--template-out": template_text().encode()})
+        outputs = Outputs({"--template-out": options.template_out}, [options.data, options.template])
+        outputs.write({"--template-out": template_text().encode()})
         print(f"wrote {options.template_out}")
         if not options.data:
             return 0
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         )
     base = Path(options.out)
     files = {"--out": base, "notebook": base.with_suffix(".ipynb"), "json": base.with_suffix(".json")}
-    with Outputs(files, data=options.data) as outputs:
+    with Outputs(files, [options.data, options.template]) as outputs:
         return _write(options, files, outputs)
 
 

@@ -21,7 +21,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -55,23 +55,24 @@ class Outputs:
     ----------
     outputs : mapping of str to path or None
         What the messages call each output (the option, such as ``"--out"``), and its name; those without are left out.
-    data : str or path, optional
-        The file that the command reads (``-`` is standard input); no output may be the same file.
+    inputs : iterable of path or None
+        The files that the command reads (``-`` is standard input); no output may be one of them.
 
     Raises
     ------
     ValueError
-        A name is a folder, is given twice (also through links), or is the file with the data.
+        A name is a folder, is given twice (also through links), or is a file that is read.
     OSError
         An output cannot be written.
     """
 
-    def __init__(self, outputs: Mapping[str, _Name | None], data: _Name | None = None) -> None:
+    def __init__(self, outputs: Mapping[str, _Name | None], inputs: Iterable[_Name | None] = ()) -> None:
         self._standard_output: Any = sys.stdout
         self._targets = [_target(option, os.fspath(name)) for option, name in outputs.items() if name is not None]
         _check_different(self._targets)
-        if data is not None:
-            _check_apart(self._targets, os.fspath(data))
+        for name in inputs:
+            if name is not None:
+                _check_apart(self._targets, os.fspath(name))
         for target in self._targets:
             _check_writable(target)
 
@@ -187,9 +188,9 @@ def _check_different(targets: list[_Target]) -> None:
             )
 
 
-def _check_apart(targets: list[_Target], data: str) -> None:
+def _check_apart(targets: list[_Target], name: str) -> None:
     try:
-        source = os.stat(data) if data != "-" else _status(_descriptor(sys.stdin))
+        source = os.stat(name) if name != "-" else _status(_descriptor(sys.stdin))
     except (OSError, ValueError):
         return  # whoever reads it will say so
     for target in targets:
@@ -197,7 +198,7 @@ def _check_apart(targets: list[_Target], data: str) -> None:
             continue
         if os.path.samestat(source, target.status):
             raise ValueError(
-                f"{target.option} {target.given!r} is the file with the data, which would be lost; give another name."
+                f"{target.option} {target.given!r} is read by this command, and would be lost; give another name."
             )
 
 

@@ -117,3 +117,39 @@ def test_csv_files_with_words_beside_the_features(tmp_path, monkeypatch, capsys)
     assert main(["moments", "late.csv", *common, "--out", "x.npz"]) == 1
     told = capsys.readouterr().err
     assert "column 'b' holds numbers, but 'much' in row 390002" in told and "--drop" in told
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "moments one.csv two.csv --sensitive sex --drop id,w --out two.csv",
+        "moments *.csv --sensitive sex --drop id,w --out linked.npz",
+        "moments one.csv --sensitive sex --drop id,w --store parts.db --out parts.db",
+        "fit pca one.csv two.csv --sensitive sex --drop id,w --model one.csv",
+        "fit pca one.csv two.csv --sensitive sex --drop id,w --components-out two.csv",
+        "fit pca people.npz --model people.npz",
+        "fit pca one.csv --sensitive sex --out one.csv",
+        "apply model.npz one.csv --out model.npz",
+        "apply model.npz one.csv --out one.csv",
+        "compare one.csv --sensitive sex --html one.csv",
+        "report one.csv --sensitive sex --out one.html --template one.ipynb",
+        "report one.csv --template-out one.csv",
+        "report --template page.md --template-out page.md",
+    ],
+)
+def test_no_command_writes_over_what_it_reads(arguments, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.read_csv(folder / "all.csv")
+    frame[:300].to_csv("one.csv", index=False)
+    frame[300:].to_csv("two.csv", index=False)
+    assert main(["moments", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--out", "people.npz"]) == 0
+    assert main(["fit", "pca", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--model", "model.npz"]) == 0
+    assert main(["moments", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--store", "parts.db", "--out", "x"]) == 0
+    assert main(["report", "--template-out", "page.md"]) == 0
+    (tmp_path / "one.ipynb").write_bytes((tmp_path / "page.md").read_bytes())
+    (tmp_path / "linked.npz").symlink_to("two.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    capsys.readouterr()
+    assert main(arguments.split()) != 0
+    assert "is read by this command, and would be lost" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -202,15 +202,15 @@ def test_refused_before_anything_is_computed(tmp_path, monkeypatch, name):
     Path("twice").symlink_to("one")
     before = sorted(Path().iterdir())
     messages = {
-        "data": "is the file with the data",
-        "link": "is the file with the data",
+        "data": "is read by this command",
+        "link": "is read by this command",
         "twice": "give two names",
         "hard": "give two names",
         "disk/x": "--b 'disk/x' cannot be written: Not a directory",
         "loop": "--b 'loop' cannot be written: Too many levels",
     }
     with pytest.raises((ValueError, OSError), match=messages.get(name, f"--b {name!r} is a folder; give the name")):
-        Outputs({"--a": "one", "--b": name}, data="data")
+        Outputs({"--a": "one", "--b": name}, ["absent", None, "data"])
     assert sorted(Path().iterdir()) == before
 
 

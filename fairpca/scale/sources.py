@@ -175,13 +175,13 @@ def is_csv(source: Any) -> bool:
     if not is_files(source):
         return False
     names = [source] if isinstance(source, str | os.PathLike) else source
-    return _format(_expanded(os.fspath(names[0]))[0]) == "csv"
+    return _format(expanded(os.fspath(names[0]))[0]) == "csv"
 
 
 def file_parts(source: Any) -> list[FilePart]:
     """Return the parts of all files that a path, glob, folder or list of those means, in order."""
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
-    paths = [path for name in names for path in _expanded(os.fspath(name))]
+    paths = [path for name in names for path in expanded(os.fspath(name))]
     if len(set(map(os.path.realpath, paths))) < len(paths):
         twice = sorted(
             {path for path in paths if [os.path.realpath(p) for p in paths].count(os.path.realpath(path)) > 1}
@@ -219,7 +219,8 @@ def file_digest(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _expanded(name: str) -> list[str]:
+def expanded(name: str) -> list[str]:
+    """Return the files that a path, glob or folder means, in order."""
     if os.path.isdir(name):
         found = sorted(str(path) for path in Path(name).rglob("*") if str(path).lower().endswith((*_PARQUET, *_CSV)))
         what = "folder holds no Parquet or CSV file"

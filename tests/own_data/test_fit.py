@@ -116,9 +116,9 @@ def test_fit_leaves_the_data_alone_and_refuses_folders(people, tmp_path, capsys)
     common = ["fit", "pca", str(path), "--sensitive", "sex"]
     out = str(tmp_path / "o.csv")
     for options, message in (
-        (["--out", str(path)], "is the file with the data"),
+        (["--out", str(path)], "is read by this command"),
         (["--out", str(tmp_path)], "is a folder"),
-        (["--out", out, "--components-out", str(path)], "is the file with the data"),
+        (["--out", out, "--components-out", str(path)], "is read by this command"),
         (["--out", out, "--components-out", out], "give two names"),
     ):
         assert cli.main([*common, *options]) == 1
