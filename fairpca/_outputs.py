@@ -4,7 +4,7 @@
 * A file that is there keeps its owner, group, permission bits and extended attributes; a new one gets what the umask
   leaves of 0666. Missing folders are made. A file with several hard links is replaced under the name given only.
 * Devices and FIFOs are written through, never replaced. A FIFO is opened at the end, not before, and waits there for
-  its reader, as it does in a shell; Ctrl-C ends the waiting and leaves nothing behind.
+  its reader, as it does in a shell; Ctrl-C and SIGTERM end the waiting and leave nothing behind.
 * ``-`` is standard output, as are other names of it such as ``/dev/stdout``; all messages then go to standard error.
   A reader of it that leaves early (``head``) has what it wanted.
 * Files are completed and synchronised under temporary names beside their targets, then the streams are fed, then the
@@ -25,6 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+
+from fairpca._interrupts import terminable
 
 _Name = str | os.PathLike[str]
 
@@ -85,6 +87,7 @@ class Outputs:
     def __exit__(self, *_: object) -> None:
         self._redirected.close()
 
+    @terminable()
     def write(self, contents: Mapping[str, bytes]) -> None:
         """Write all outputs, or leave all files as they were.
 

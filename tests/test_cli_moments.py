@@ -144,7 +144,9 @@ def test_no_command_writes_over_what_it_reads(arguments, folder, tmp_path, monke
     frame[300:].to_csv("two.csv", index=False)
     assert main(["moments", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--out", "people.npz"]) == 0
     assert main(["fit", "pca", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--model", "model.npz"]) == 0
-    assert main(["moments", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--store", "parts.db", "--out", "x"]) == 0
+    assert (
+        main(["moments", "one.csv", "--sensitive", "sex", "--drop", "id,w", "--store", "parts.db", "--out", "x"]) == 0
+    )
     assert main(["report", "--template-out", "page.md"]) == 0
     (tmp_path / "one.ipynb").write_bytes((tmp_path / "page.md").read_bytes())
     (tmp_path / "linked.npz").symlink_to("two.csv")

@@ -112,14 +112,17 @@ def test_a_fifo_stays_one_and_gets_everything(tmp_path):
     assert got == [b"x" * 300_000] and stat.S_ISFIFO(path.stat().st_mode)
 
 
-def test_ctrl_c_while_waiting_for_the_reader_of_a_fifo(tmp_path):
+@pytest.mark.parametrize(("sign", "end"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_stopped_while_waiting_for_the_reader_of_a_fifo(tmp_path, sign, end):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "a").write_bytes(b"old")
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
+    before = signal.getsignal(signal.SIGTERM)
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), sign)).start()
+    with pytest.raises(end):
         write(out=tmp_path / "a", other=tmp_path / "fifo", new=tmp_path / "made" / "b")
     assert (tmp_path / "a").read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "fifo"]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_ctrl_c_during_the_renames_waits(tmp_path, monkeypatch):

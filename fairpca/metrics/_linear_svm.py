@@ -108,8 +108,8 @@ def _interior_point(Z: np.ndarray, sign: np.ndarray, upper: np.ndarray, tol: flo
     Extraordinary rows are multiplied by a unit; the squared norm of the weights then counts its square.
     """
     n, k = Z.shape
-    largest = float(np.abs(Z).max())
-    unit = 1.0 if 1.0 / _ORDINARY <= largest <= _ORDINARY else unit_of(largest)
+    ordinary = 1.0 / _ORDINARY <= float(np.abs(Z).max()) <= _ORDINARY
+    unit = 1.0 if ordinary else unit_of(Z)
     unit = min(unit, _LARGEST_UNIT)
     Z = Z * unit
     norm_counts = max(unit * unit, _NO_RIDGE)

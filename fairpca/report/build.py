@@ -7,7 +7,6 @@ import html
 import logging
 import os
 import re
-import signal
 import tempfile
 import threading
 import time
@@ -16,9 +15,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
+from fairpca._interrupts import terminable
 from fairpca.report.page import page
 
 __all__ = ["built_report", "template_text"]
@@ -63,7 +63,7 @@ def built_report(
             "The template has no cell tagged `parameters`, so nobody could tell it the table; begin with a copy of the "
             "built-in one (--template-out)."
         )
-    with _Terminable(), tempfile.TemporaryDirectory() as folder, _Stoppable() as stoppable:
+    with terminable(), tempfile.TemporaryDirectory() as folder, _Stoppable() as stoppable:
         before, after, numbers, told = (Path(folder, name) for name in ("in.ipynb", "out.ipynb", "n.json", "told"))
         settings = {**parameters.get("settings", {}), "progress": str(told)}
         nbformat.write(notebook, before)
@@ -157,22 +157,6 @@ class _Watch:
                 self._progress(done, total)
             if done == total:
                 time.sleep(0.1)
-
-
-class _Terminable:
-    """SIGTERM ends the process as an error would, so that temporary files are removed."""
-
-    def __enter__(self) -> None:
-        self._before: Any = None
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, self._leave)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGTERM, self._before)
-
-    def _leave(self, number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
 
 
 class _Stoppable:
