@@ -42,9 +42,7 @@ def parse_archive(
         found, version = header["kind"], header["version"]
         checksum = header.pop("checksum")
     except _DAMAGED as error:
-        raise ValueError(
-            f"{where!r} holds no {kind}, or is damaged ({type(error).__name__}: {error}); make it again."
-        ) from None
+        raise ValueError(f"{where!r} holds no {kind}, or is damaged; make it again.") from error
     if found != kind:
         raise ValueError(f"{where!r} holds {found!r}, not {kind!r}.")
     if version != _VERSION:

@@ -11,7 +11,7 @@ from fairpca._validation import Groups, sorted_labels
 
 __all__ = ["MomentSums"]
 
-_SMALLEST = 1e-140  # differences below it have squares, and products of squares, that underflow
+_SMALLEST = 1e-153  # differences below it have squares that lose digits, and soon all of them
 _CHUNK_BYTES = 2**21  # a chunk that stays in the second-level cache while it is centred and multiplied
 
 

@@ -25,7 +25,7 @@ def test_equal_covariances_are_not_told_apart_by_their_rounding(model, alike):
         assert found.result_.status == "optimal"
 
 
-@pytest.mark.parametrize("unit", [1e-140, 1e-82, 1e78, 1e140])
+@pytest.mark.parametrize("unit", [1e-150, 1e-82, 1e78, 1e150])
 def test_matched_covariances_have_no_unit(unit):
     groups = np.repeat([0, 1, 2], 20)
     shapes = np.array([[1, 1, 1, 1], [3, 1, 1, 0.2], [0.3, 2, 1, 1]])
@@ -132,3 +132,37 @@ def test_parts_of_one_row_say_nothing():
 
     interval = mean_interval(np.arange(12.0), np.arange(12))
     assert interval.estimate == 5.5 and np.isnan(interval.low) and np.isnan(interval.high)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e-150, 1e-80, 1e80, 1e120, 1e150])
+@pytest.mark.parametrize("options", [{"mu": 1.0}, {"constraints": "mean"}, {"variant": "lee2022_code"}], ids=str)
+def test_a_level_of_the_means_has_the_unit_of_the_rows(unit, options):
+    """One that is next to nothing beside the rows is as good as none; one in their unit changes nothing."""
+    X, groups = np.random.default_rng(7).standard_normal((30, 5)), np.arange(30) % 2
+    for level in (0.1, 0.1 * unit):
+        if options.get("variant") and level == 0.1 * unit:
+            continue  # scales the columns itself
+        found = FPCA(3, delta=level, **options).fit(X * unit, sensitive_features=groups)
+        assert found.result_.status == "optimal" and np.isfinite(found.result_.bound), level
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("power", [-150, -80, 80, 120, 150])
+@pytest.mark.parametrize("objective", ["loss", "error", "variance", "nash"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_column_in_an_extraordinary_unit(power, objective, nested):
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((20, 5))
+        X[:, 0] *= 10.0**power
+        model = MinMaxFairPCA(2, objective=objective, nested=nested).fit(X, sensitive_features=np.arange(20) % 5)
+        assert np.isfinite(model.result_.objective) and np.isfinite(model.transform(X)).all()
+
+
+def test_equal_covariances_have_no_inverse_in_the_printed_form():
+    pytest.importorskip("cvxpy")
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    options = {"form": "printed", "shift": "norm", "standardise": True, "trace": "at_most"}
+    model = FPCA(1, mu=0.01, delta=1e-300, solver="cvxpy", variant="vu2022_code", options=options)
+    with pytest.raises(ValueError, match=r"singular here .*use form='rotated'"):
+        model.fit(np.vstack([X, X]), sensitive_features=np.repeat([0, 1], 30))

@@ -105,7 +105,7 @@ def test_values_whose_squares_overflow_are_refused_without_noise(size):
         GroupMoments.from_data(X, np.arange(20) % 2)
 
 
-@pytest.mark.parametrize("size", [1e-141, 1e-200, 1e-300])
+@pytest.mark.parametrize("size", [1e-154, 1e-200, 1e-300])
 def test_values_whose_squares_underflow_are_refused(size):
     X = np.random.default_rng(0).uniform(-0.4, 0.4, (20, 3)) * size
     with pytest.raises(

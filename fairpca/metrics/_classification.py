@@ -12,6 +12,8 @@ from fairpca.metrics._checks import two_groups
 
 __all__ = ["SVMReport", "delta_dp", "delta_eod", "delta_eop", "rbf_svm_predictions", "rbf_svm_report"]
 
+_FAR = 1e6  # times the spread: where rows lie so far from zero, squares have lost their differences
+_FARTHEST = 1e150  # from each other: the kernel has long been zero, and the squares are still numbers
 Protocol = Literal["printed", "stated"]
 
 
@@ -221,6 +223,11 @@ def rbf_svm_predictions(
     check_rows_match("the labels", labels.size, len(train))
     if np.all(labels == labels[0]):
         return np.full(len(test), labels[0])  # one class only: the constant prediction is what a machine would learn
+    if max(np.abs(train).max(), np.abs(test).max()) > min(_FAR * np.ptp(train, axis=0).max(), _FARTHEST):
+        centre = train.mean(axis=0)  # the kernel knows differences only, but libsvm takes them from squares
+        train, test = train - centre, test - centre
+        unit = min(1.0, _FARTHEST / max(np.abs(train).max(), 1.0))
+        train, test = train * unit, np.clip(test * unit, -2 * _FARTHEST, 2 * _FARTHEST)
     return np.asarray(SVC(C=1.0, kernel="rbf", gamma=1.0).fit(train, labels).predict(test))
 
 

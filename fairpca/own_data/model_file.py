@@ -112,9 +112,7 @@ class SavedModel:
             number = header["format"]
         except (KeyError, ValueError, OSError, EOFError, TypeError, AttributeError, RuntimeError, NotImplementedError,
                 zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:  # fmt: skip
-            raise ValueError(
-                f"{path!r} is no model of fairpca, or it is damaged ({_short(error)}); {_ADVICE}."
-            ) from error
+            raise ValueError(f"{path!r} is no model of fairpca, or it is damaged; {_ADVICE}.") from error
         if not isinstance(number, int) or number > FORMAT:
             raise ValueError(
                 f"{path!r} has the format {number!r}; this version of fairpca reads up to {FORMAT}. Install a newer "
@@ -300,7 +298,3 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> st
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _short(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:100]

@@ -31,18 +31,21 @@ def _scalable(rng: np.random.Generator, d: int) -> tuple[str, object]:
         ("MinMaxFairPCA, mw", MinMaxFairPCA(d, solver="mw", max_iter=20)),
         ("RFPCA", RFPCA(d, alpha=0.0, lam=float(rng.uniform(0, 3)))),
         ("MeanFairPCA", MeanFairPCA(d)),
+        ("MeanFairPCA, covariances", MeanFairPCA(d, match="mean+covariance")),
+        ("FPCA", FPCA(d)),
+        ("FPCA, means", FPCA(d, constraints="mean")),
         ("LinearEraser", LinearEraser()),
     )
     return choices[int(rng.integers(len(choices)))]
 
 
 def units(rng: np.random.Generator) -> Iterator[Finding]:
-    """Rows times a power of two between 1e-137 and 1e147."""
+    """Rows times a power of two between 1e-150 and 1e150."""
     n, p = int(rng.integers(12, 40)), int(rng.integers(3, 6))
     X = rng.standard_normal((n, p)) * rng.uniform(0.3, 1.0) ** np.arange(p)
     groups = np.arange(n) % 2
     name, model = _scalable(rng, int(rng.integers(1, p - 1)))
-    scale = 2.0 ** int(rng.integers(-455, 490))
+    scale = 2.0 ** int(rng.integers(-498, 499))
     if name == "LinearEraser":
         here = model.fit(X, sensitive_features=groups).transform(X)  # type: ignore[attr-defined]
         there = model.fit(X * scale, sensitive_features=groups).transform(X * scale) / scale  # type: ignore[attr-defined]

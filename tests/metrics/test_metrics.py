@@ -583,3 +583,26 @@ def test_columns_that_are_orthogonal_and_too_short_are_no_basis():
     for lengths in ([0.5, 1.0], [0.5, 0.5], [1.0, 0.0]):
         with pytest.raises(ValueError, match="not orthonormal"):
             metrics.explained_variance_percent(X, V * lengths)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("protocol", ["printed", "stated"])
+@pytest.mark.parametrize("offset", [1e3, 1e12, 1e17, 1e160])
+def test_rbf_machines_of_rows_far_from_zero(offset, protocol):
+    """The kernel sees differences alone. Those that the offset leaves are whole numbers here, or nothing."""
+    Z, y = svm_problem(60, 2, 1.0, 0.5)
+    Z, s = np.round(Z) * (1 if offset < 1e16 else 64), np.arange(60) % 2
+    near, far = (
+        metrics.rbf_svm_report(A[:30], y[:30], s[:30], A[30:], y[30:], protocol=protocol) for A in (Z, Z + offset)
+    )
+    if offset < 1e100:
+        np.testing.assert_array_equal(far.predictions, near.predictions)
+    assert np.isfinite(far.accuracy)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e100, 1e200, 1e300])
+def test_rbf_machines_of_rows_far_from_each_other(unit):
+    Z, y = svm_problem(60, 2, 1.0, 0.5)
+    found = metrics.rbf_svm_report(Z * unit, y, np.arange(60) % 2, protocol="printed")
+    assert found.accuracy == 100.0  # every row is alone, and fitted

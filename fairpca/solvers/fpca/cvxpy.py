@@ -130,6 +130,16 @@ def _psd_root(A: np.ndarray) -> np.ndarray:
     return (U * np.sqrt(np.clip(w, 0.0, None))) @ U.T
 
 
+def _inverse(A: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(A)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "form='printed' of this variant holds the inverse of a matrix that is singular here (the groups' "
+            "covariances are equal, or nearly so); use form='rotated', or solver='splitting'."
+        ) from error
+
+
 def _block(cp: Any, t: Any, MP: Any, p: int) -> Any:
     return cp.bmat([[t * np.eye(p), MP.T], [MP, np.eye(p)]])
 
@@ -149,9 +159,7 @@ def _printed(cp: Any, problem: FPCAProblem) -> tuple[Any, Any, None]:
         if problem.mean_form == "operator":  # Olfat & Aswani's inequalities hold the inverse of the shifted matrix
             t = [cp.Variable(nonneg=True), cp.Variable(nonneg=True)]
             t0 = cp.Variable(nonneg=True)
-            constraints += [
-                cp.bmat([[ti * eye, P], [P, np.linalg.inv(A)]]) >> 0 for ti, A in zip(t, shifted, strict=True)
-            ]
+            constraints += [cp.bmat([[ti * eye, P], [P, _inverse(A)]]) >> 0 for ti, A in zip(t, shifted, strict=True)]
             constraints += [ti <= t0 for ti in t]
             value = value - problem.mu * t0
         elif problem.penalty == "max":

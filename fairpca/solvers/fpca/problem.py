@@ -9,6 +9,7 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
+from fairpca.solvers.spectral import unit_of
 
 __all__ = [
     "Constraints",
@@ -148,10 +149,11 @@ class FPCAProblem:
         if not self.eliminates_mean or self.mean_level == 0:
             return 0.0
         r = self.mean_bound if self.mean_form == "operator" else float(np.sqrt(self.mean_bound))
-        S = self.S @ self.f / np.linalg.norm(self.f)
+        unit = unit_of(self.S)  # squares of extraordinary numbers are none
+        Sf = (self.S * unit) @ (self.f / np.linalg.norm(self.f))
         slacks = 2.0 * self.mu * (2.0 if self.penalty == "sum" else 1.0)
         size = self.c1 + self.c2 + float(np.linalg.norm(self.Q, 2))
-        return r * (2.0 * float(np.linalg.norm(S)) + r * float(np.linalg.norm(self.S, 2)) + slacks * size)
+        return r * (2.0 * float(np.linalg.norm(Sf)) / unit + r * float(np.linalg.norm(self.S, 2)) + slacks * size)
 
     @property
     def mean_bound(self) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import norm
 
 from fairpca.solvers.minmax._central import CentralPath, PathPoint, readings
 from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, polish, reduce_rank
@@ -42,7 +43,7 @@ def _newton(
     T = N @ R
     slope = T.T @ (weights * gradient)
     step = weights * (T @ (slope / values))
-    return step, float(np.sqrt(np.sum(slope * slope / values) / mu))
+    return step, float(norm(slope / np.sqrt(values * mu)))  # scipy's takes no squares that might overflow
 
 
 def solve_fantope_minmax(
