@@ -64,6 +64,7 @@ def _exact(rng: np.random.Generator, groups: str) -> Iterator[Finding]:
     objective = _OBJECTIVES[int(rng.integers(4))]
     result = solve_minmax(M, d, objective=objective)  # type: ignore[arg-type]
     yield from _judged(rng, M, d, objective, result)
+    yield Finding(f"{result.status!r} and not optimal", float(result.status != "optimal"), 0.0)
     allowed = 0 if groups == "two" and objective != "nash" else rank_bound(len(M))
     yield Finding("dimensions too many", float(max(result.V.shape[1] - d - allowed, 0)), 0.0)
 

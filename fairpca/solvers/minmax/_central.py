@@ -47,9 +47,22 @@ class PathPoint(NamedTuple):
 
     value: float
     sums: np.ndarray  # <S_g, P>
-    curvature: np.ndarray  # their derivatives with respect to the weights
+    root: np.ndarray  # their derivatives with respect to the weights are root @ root.T
     vectors: np.ndarray
     occupation: np.ndarray  # eigenvalues of P, ascending
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray]  # of P in these vectors: where, and how far the root moves them
+
+    def moved(self, step: np.ndarray) -> np.ndarray:
+        """Return P where a Newton step of the weights would bring it, to first order.
+
+        Where ties break P answers to changes of the weights far below what a small decrement leaves: only so do the
+        sums come out as equal as the step makes them. Inside the Fantope for decrements below one.
+        """
+        rows, columns, lengths = self.entries
+        inner = np.zeros((len(self.occupation),) * 2)
+        inner[rows, columns] = (step @ self.root) * lengths
+        inner[columns, rows] = inner[rows, columns]
+        return self.vectors @ (inner + np.diag(self.occupation)) @ self.vectors.T
 
 
 class CentralPath:
@@ -57,6 +70,9 @@ class CentralPath:
 
     def __init__(self, S: np.ndarray, d: int) -> None:
         self.S, self.d = S, d
+        self._axis = np.arange(S.shape[1])
+        self._rows, self._columns = np.triu_indices(S.shape[1])
+        self._times = np.where(self._rows == self._columns, 1.0, 2.0)
 
     def at(self, weights: np.ndarray, mu: float) -> PathPoint:
         """Return the point of `weights` at barrier weight `mu`: one decomposition and a rotation a matrix."""
@@ -66,12 +82,12 @@ class CentralPath:
         diagonals = np.diagonal(B, axis1=1, axis2=2)
         # Divided differences of p: no subtraction of eigenvalues, so ties are no special case.
         D = 1.0 / (mu * (1.0 / np.multiply.outer(p, p) + 1.0 / np.multiply.outer(rest, rest)))
-        flat = B.reshape(len(B), -1)
-        inner = (flat * D.ravel()) @ flat.T
         own = np.diagonal(D)
-        mixed = diagonals @ own
-        curvature = inner - np.multiply.outer(mixed, mixed) / own.sum()
-        return PathPoint(_smoothed(w, p, rest, mu), diagonals @ p, curvature, U, p)
+        sums = diagonals @ p
+        B[:, self._axis, self._axis] -= ((diagonals @ own) / own.sum())[:, None]  # the trace of P stays
+        lengths = np.sqrt(D[self._rows, self._columns] / self._times)
+        root = B[:, self._rows, self._columns] * (lengths * self._times)
+        return PathPoint(_smoothed(w, p, rest, mu), sums, root, U, p, (self._rows, self._columns, lengths))
 
     def value(self, weights: np.ndarray, mu: float) -> float:
         """Return the smoothed sum alone."""

@@ -25,22 +25,22 @@ __all__ = ["solve_fantope_minmax"]
 _ISOTROPIC = 1e-12  # share of the norm below which a half range is one of rounding and decides nothing
 _AGAIN = 2  # rounds in which less than the tolerance is looked for once that is reached
 _LEAST = 1e-100  # weight; far below what any group has on the path, and still a number that one can divide by
-_FIRST_POLISH, _LAST = 1e-5, 1e-13  # of the barrier's weight; below the last it is rounding of the eigenvalues
+_FIRST_POLISH, _LAST = 1e-5, 1e-15  # of the barrier's weight; below the last it is rounding of the eigenvalues
 
 
 def _newton(
-    curvature: np.ndarray, gradient: np.ndarray, weights: np.ndarray, normal: np.ndarray, mu: float
+    root: np.ndarray, gradient: np.ndarray, weights: np.ndarray, normal: np.ndarray, mu: float
 ) -> tuple[np.ndarray, float]:
     """Newton step inside ``normal'weights = 1``, and its decrement, in variables scaled by the weights.
 
-    There the barrier's Hessian is mu times the identity, so no eigenvalue lies below mu except by rounding.
+    There the barrier's Hessian is mu times the identity. The other part is known by its `root`, and stays so: where
+    some directions break ties and others do not, its eigenvalues differ by more than numbers have digits.
     """
-    m = len(weights)
     N = np.linalg.svd((normal * weights)[None, :])[2][1:].T  # scaled directions that stay inside
-    K = curvature * np.multiply.outer(weights, weights) + mu * np.eye(m)
-    values, R = np.linalg.eigh(N.T @ K @ N)
-    values = np.maximum(values, mu)
-    T = N @ R
+    R = np.linalg.qr((root * weights[:, None]).T @ N, mode="r")
+    _, values, axes = np.linalg.svd(R)
+    values = np.append(values, np.zeros(len(axes) - len(values))) ** 2 + mu
+    T = N @ axes.T
     slope = T.T @ (weights * gradient)
     step = weights * (T @ (slope / values))
     return step, float(norm(slope / np.sqrt(values * mu)))  # scipy's takes no squares that might overflow
@@ -104,7 +104,7 @@ def solve_fantope_minmax(
             x = path.at(y, mu)
             n_iter += 1
             gradient = problem.a - x.sums + mu / y
-            step, decrement = _newton(x.curvature, gradient, y, problem.c, mu)
+            step, decrement = _newton(x.root, gradient, y, problem.c, mu)
             if decrement < 0.05 or n_iter >= max_iter:
                 break
             y = y + (step if decrement < 0.25 else step / (1.0 + decrement))
@@ -114,7 +114,7 @@ def solve_fantope_minmax(
         rounding = 1e-15 * float(weights @ sizes) / unit  # of what was given
         wanted, fine = max(tol * d, rounding), max(0.1 * tol * d, rounding)
         if mu <= _FIRST_POLISH or n_iter >= max_iter:
-            for point in _candidates(problem, y, x, fine):
+            for point in _candidates(problem, y, x, x.moved(step) if decrement < 1.0 else x.moved(0.0 * step), fine):
                 if best is None or point.gap * unit < best.gap:
                     best = _in_units(point, problem, unit, centre)
                 if best.gap <= fine * unit:
@@ -126,9 +126,10 @@ def solve_fantope_minmax(
         mu *= 0.1
 
 
-def _candidates(problem: FaceProblem, weights: np.ndarray, x: PathPoint, tol: float) -> Iterator[FacePoint]:
-    """Polish each reading of the structure of a point of the central path."""
-    guess = (x.vectors * x.occupation) @ x.vectors.T
+def _candidates(
+    problem: FaceProblem, weights: np.ndarray, x: PathPoint, guess: np.ndarray, tol: float
+) -> Iterator[FacePoint]:
+    """Polish each reading of the structure of a point of the central path, with `guess` for P."""
     for n_ones, r in readings(x.occupation, problem.d):
         point = polish(problem, face_point(problem, weights, n_ones, r, guess), tol=tol)
         yield reduce_rank(problem, point, tol=tol)

@@ -91,7 +91,8 @@ def solve_fantope_nash(
             weights = np.exp(logs)
             reached = weights * x.sums
             gradient = reached - 1.0
-            H = x.curvature * np.multiply.outer(weights, weights) + np.diag(reached)
+            scaled = x.root * weights[:, None]
+            H = scaled @ scaled.T + np.diag(reached)
             step = -np.linalg.solve(H, gradient)
             decrement = float(np.sqrt(max(-gradient @ step, 0.0) / mu))
             if decrement < 0.05 or n_iter >= max_iter:
@@ -100,7 +101,7 @@ def solve_fantope_nash(
             logs = logs + (step if decrement < 0.25 else _damped(path, logs, step, x.value, float(gradient @ step), mu))
         small = mu * d / m
         if small <= _FIRST_POLISH or n_iter >= max_iter:
-            guess = (x.vectors * x.occupation) @ x.vectors.T
+            guess = x.moved(weights * step if decrement < 1.0 else 0.0 * step)
             for n_ones, r in readings(x.occupation, d):
                 candidate = _polish(S, d, logs, n_ones, r, guess, m * tol)
                 if best is None or candidate.gap < best.gap:

@@ -29,6 +29,8 @@ __all__ = [
     "response",
 ]
 
+_EPS = 1e-15
+
 
 @dataclass(frozen=True)
 class FaceProblem:
@@ -269,14 +271,21 @@ def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
     until an eigenvalue meets 0 or 1 or a slack group becomes tight. What remains has r (r + 1) / 2 <= number of
     groups, hence at most :func:`rank_bound` extra dimensions.
     """
+    # A small eigenvalue may be all that a group of large unit needs; and where losses nearly vanish, what all need.
+    rounded = _reduced(problem, x, max(1e-9 * min(1.0, float(problem.c.min())), _EPS), tol)
+    if rounded.gap <= max(2.0 * x.gap, tol):
+        return rounded
+    return min(rounded, _reduced(problem, x, _EPS, tol), key=lambda point: point.gap)
+
+
+def _reduced(problem: FaceProblem, x: FacePoint, least: float, tol: float) -> FacePoint:
+    """Lower the rank, where eigenvalues within `least` of 0 and 1 are taken for those."""
     S, c, d = problem.S, problem.c, problem.d
     ones, UF, zeros = x.ones, x.fractional, x.zeros
     F, R = np.linalg.eigh(x.block) if UF.shape[1] else (np.zeros(0), np.zeros((0, 0)))
     UF = UF @ R
     losses = x.losses.copy()
     near = max(tol, 1e-12)
-    # A small eigenvalue may be all that a group of large unit needs.
-    least = max(1e-9 * min(1.0, float(c.min())), 1e-15)
     tight = c * (losses.max() - losses) <= near
     while True:
         to_one, to_zero = F > 1.0 - least, F < least  # noqa: SIM300
