@@ -62,6 +62,7 @@ _MODULES = (
     "plotting",
     "published",
     "report",
+    "scale",
     "selfcheck",
     "solvers",
     "synthetic",
