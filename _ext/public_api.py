@@ -7,8 +7,8 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Any, Literal, Union, get_origin
 
 from sklearn.base import BaseEstimator
 from sphinx.util.nodes import make_refnode
@@ -34,6 +34,10 @@ def _entry(name: str, thing: Any) -> str:
             methods = "".join(f"\n   .. automethod:: {method}\n" for method in _methods(thing))
             return f".. autoclass:: {name}\n{methods}"
         return f".. autoclass:: {name}\n   :members:\n"
+    if get_origin(thing) in (Literal, Union, UnionType):  # the type of a parameter: its words are what there is to say
+        module, _, own = name.rpartition(".")
+        words = str(thing).replace("typing.", "")
+        return f".. py:data:: {own}\n   :module: {module}\n\n   ``{words}``\n"
     if callable(thing):
         return f".. autofunction:: {name}\n"
     # A value of several lines, or one that names this machine's folders, is no documentation.

@@ -9,7 +9,7 @@ import pytest
 
 import fairpca.solvers
 
-FAMILIES = ["minmax", "rfpca", "spectral"]
+FAMILIES = [info.name for info in pkgutil.iter_modules(fairpca.solvers.__path__) if info.ispkg]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -25,6 +25,9 @@ def test_a_familys_public_names_are_those_of_its_public_modules(family):
 
 
 def test_one_place_has_every_solver_and_the_result():
+    families = [importlib.import_module(f"fairpca.solvers.{family}") for family in FAMILIES]
+    solvers = [name for family in families for name in family.__all__ if name.startswith(("solve_", "erase_"))]
+    assert sorted(fairpca.solvers.__all__) == sorted(["SolverResult", *solvers])
     for name in fairpca.solvers.__all__:
         thing = getattr(fairpca.solvers, name)
         assert thing.__name__ == name and thing.__module__.startswith("fairpca.solvers")

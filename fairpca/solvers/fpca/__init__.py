@@ -1,15 +1,38 @@
 """FPCA of Olfat and Aswani (2019), as used by Lee et al. (2022): a semidefinite programme, certified."""
 
-from fairpca.solvers.fpca.cvxpy import RefereeOutcome, clarabel_memory_gigabytes, solve_fpca_cvxpy
+from fairpca.solvers.fpca.cvxpy import Backend, Form, RefereeOutcome, clarabel_memory_gigabytes, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import MeanOnlySolution, solve_mean_only
-from fairpca.solvers.fpca.problem import FPCAProblem, fpca_problem
-from fairpca.solvers.fpca.solve import solve_fpca
-from fairpca.solvers.fpca.splitting import solve_splitting, upper_bound
+from fairpca.solvers.fpca.problem import (
+    Constraints,
+    FPCAProblem,
+    Mu,
+    Reduction,
+    Scale,
+    Shift,
+    Trace,
+    Variant,
+    fpca_problem,
+    variant_defaults,
+)
+from fairpca.solvers.fpca.solve import Rounding, Solver, solve_fpca
+from fairpca.solvers.fpca.splitting import SplittingOutcome, solve_splitting, upper_bound
 
 __all__ = [
+    "Backend",
+    "Constraints",
     "FPCAProblem",
+    "Form",
     "MeanOnlySolution",
+    "Mu",
+    "Reduction",
     "RefereeOutcome",
+    "Rounding",
+    "Scale",
+    "Shift",
+    "Solver",
+    "SplittingOutcome",
+    "Trace",
+    "Variant",
     "clarabel_memory_gigabytes",
     "fpca_problem",
     "solve_fpca",
@@ -17,4 +40,5 @@ __all__ = [
     "solve_mean_only",
     "solve_splitting",
     "upper_bound",
+    "variant_defaults",
 ]

@@ -66,7 +66,18 @@ _VARIANTS: dict[Variant, dict[str, Any]] = {
 
 
 def variant_defaults(variant: Variant) -> dict[str, Any]:
-    """Return what `variant` means: penalty, shift, trace, mean_form, scale and standardise."""
+    """Return what a published version means.
+
+    Parameters
+    ----------
+    variant : {"printed", "lee2022_code", "vu2022_code"}
+        The version.
+
+    Returns
+    -------
+    dict
+        Its penalty, shift, trace, mean_form, scale and standardise.
+    """
     check_choice("variant", variant, get_args(Variant))
     return dict(_VARIANTS[variant])
 

@@ -1,20 +1,26 @@
 """MBF-PCA of Lee et al. (2022): largest variance under a bound on the MMD."""
 
-from fairpca.solvers.mbf._problem import MBFProblem, row_space
+from fairpca.solvers.mbf._problem import Evaluation, MBFProblem, row_space
 from fairpca.solvers.mbf._subproblem import minimise
-from fairpca.solvers.mbf.continuation import along_constraint, penalty_path
-from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
-from fairpca.solvers.mbf.solve import Comparison, MBFSettings, solve_mbf
+from fairpca.solvers.mbf.continuation import End, along_constraint, penalty_path, solve_continuation
+from fairpca.solvers.mbf.paper import REPMSOptions, Variant, solve_repms
+from fairpca.solvers.mbf.solve import Comparison, MBFSettings, SearchOptions, Solver, solve_mbf
 
 __all__ = [
     "Comparison",
+    "End",
+    "Evaluation",
     "MBFProblem",
     "MBFSettings",
     "REPMSOptions",
+    "SearchOptions",
+    "Solver",
+    "Variant",
     "along_constraint",
     "minimise",
     "penalty_path",
     "row_space",
+    "solve_continuation",
     "solve_mbf",
     "solve_repms",
 ]

@@ -10,6 +10,7 @@ from fairpca.solvers.mmd.kernel import (
     mmd2,
     total_mmd2,
 )
+from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 __all__ = [
     "FourierRows",
@@ -18,6 +19,7 @@ __all__ = [
     "gaussian_frequencies",
     "kernel_bytes",
     "kernel_products",
+    "kernel_sum",
     "merge_duplicates",
     "mmd2",
     "stratified_rows",
