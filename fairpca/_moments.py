@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -290,7 +290,7 @@ class GroupMoments:
         centering : {"group", "overall", "none"}
             Whether c is the group's own mean, the mean of all rows, or zero.
         """
-        check_choice("centering", centering, ("group", "overall", "none"))
+        check_choice("centering", centering, get_args(Centering))
         moments = self.covariances()
         if centering == "group":
             return moments

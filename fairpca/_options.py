@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from fairpca._validation import check_choice
 
-__all__ = ["Options", "check_choices", "choices"]
+__all__ = ["Estimator", "Options", "Protocol", "check_choices", "choices"]
+
+# Words that several parts of the package share.
+Estimator = Literal["biased", "unbiased"]
+Protocol = Literal["printed", "stated"]
 
 
 @cache
@@ -29,7 +33,9 @@ def choices(kind: type) -> dict[str, tuple[tuple[str, ...], tuple[type, ...]]]:
         ``float``).
     """
     found = {}
-    for name, hint in get_type_hints(kind.__init__).items():  # type: ignore[misc]
+    # Fields that a dataclass inherits are annotated with names of the module that declares them.
+    annotated = kind if is_dataclass(kind) else kind.__init__  # type: ignore[misc]
+    for name, hint in get_type_hints(annotated).items():
         parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         words = tuple(word for part in parts if get_origin(part) is Literal for word in get_args(part))
         if words:

@@ -18,6 +18,7 @@ __all__ = [
     "Columns",
     "Compared",
     "Fairness",
+    "Sensitive",
     "coarsened",
     "compared_groups",
     "compared_numbers",
@@ -33,6 +34,7 @@ __all__ = [
 
 Fairness = Literal["dp", "eop"]
 Columns = Literal["combined", "each"]
+Sensitive = Literal["groups", "numeric"]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
 from fairpca._sensitive import (
     Columns,
+    Sensitive,
     compared_groups,
     compared_numbers,
     group_shifts,
@@ -91,7 +92,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         self,
         *,
         method: Literal["leace", "oracle"] = "leace",
-        sensitive: Literal["groups", "numeric"] = "groups",
+        sensitive: Sensitive = "groups",
         columns: Columns = "combined",
     ) -> None:
         self.method = method

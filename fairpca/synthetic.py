@@ -5,10 +5,11 @@ A function says in its docstring what the paper fixes and what it leaves open. A
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from fairpca._options import Protocol
 from fairpca._validation import check_choice, check_number
 
 __all__ = [
@@ -93,7 +94,7 @@ def lee_synthetic2(
     n_features: int,
     n_per_group: int = 240,
     *,
-    protocol: Literal["printed", "stated"] = "printed",
+    protocol: Protocol = "printed",
     random_state: Any = None,
 ) -> Sample:
     """Draw synthetic data 2 of Lee et al. (2022): Gaussian groups pushed through random matrices (Figures 2, 3).
@@ -122,7 +123,7 @@ def lee_synthetic2(
     Sample
         The group with mean zero first.
     """
-    check_choice("protocol", protocol, ("printed", "stated"))
+    check_choice("protocol", protocol, get_args(Protocol))
     check_number("n_features", n_features, low=1, integer=True)
     check_number("n_per_group", n_per_group, low=1, integer=True)
     rng = _stream(random_state)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
+from fairpca._options import Protocol
 from fairpca._validation import check_choice, check_rows, check_rows_match
 from fairpca.metrics._checks import two_groups
 
@@ -14,7 +15,6 @@ __all__ = ["SVMReport", "delta_dp", "delta_eod", "delta_eop", "rbf_svm_predictio
 
 _FAR = 1e6  # times the spread: where rows lie so far from zero, squares have lost their differences
 _FARTHEST = 1e150  # from each other: the kernel has long been zero, and the squares are still numbers
-Protocol = Literal["printed", "stated"]
 
 
 def _fairlearn() -> Any:
@@ -97,7 +97,7 @@ def delta_eop(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
     >>> delta_eop(y, decided, sex)
     0.5
     """
-    check_choice("protocol", protocol, ("printed", "stated"))
+    check_choice("protocol", protocol, get_args(Protocol))
     y_pred = _binary(y_pred, "y_pred")
     y_true = _binary(y_true, "y_true", y_pred.size)
     if protocol == "stated":
@@ -137,7 +137,7 @@ def delta_eod(y_true: Any, y_pred: Any, sensitive_features: Any, *, protocol: Pr
     >>> delta_eod(y, decided, sex)
     0.5
     """
-    check_choice("protocol", protocol, ("printed", "stated"))
+    check_choice("protocol", protocol, get_args(Protocol))
     if protocol == "printed":
         eop = delta_eop(y_true, y_pred, sensitive_features, protocol="printed")
         return max(eop, delta_dp(y_pred, sensitive_features))
@@ -210,7 +210,7 @@ def rbf_svm_predictions(
     >>> float((predicted == y[test]).mean())
     0.97
     """
-    check_choice("protocol", protocol, ("printed", "stated"))
+    check_choice("protocol", protocol, get_args(Protocol))
     from sklearn.svm import SVC
 
     test = check_rows(Z_test, "Z_test")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist, pdist
 
+from fairpca._options import Estimator
 from fairpca._validation import check_choice, check_number, check_rows, encode_groups
 from fairpca.metrics._checks import two_groups
 from fairpca.solvers.spectral.units import unit_of
 
 __all__ = ["MMDTest", "median_bandwidth", "mmd_permutation_test", "mmd_squared", "pairwise_mmd_squared"]
-
-Estimator = Literal["biased", "unbiased"]
 
 _TILE = 1024  # rows of a tile: distances of a pair of tiles take 8 MB whatever n is
 _BATCH_BYTES = 2**26  # permuted labels held at once
@@ -155,7 +154,7 @@ def _statistic(S: np.ndarray, na: int, nb: int, estimator: Estimator) -> float:
 
 
 def _check(Z: Any, sigma: float, estimator: str) -> np.ndarray:
-    check_choice("estimator", estimator, ("biased", "unbiased"))
+    check_choice("estimator", estimator, get_args(Estimator))
     check_number("sigma", sigma, low=0, low_open=True)
     return check_rows(Z, "Z")
 

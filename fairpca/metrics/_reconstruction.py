@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ def _moments_about(
     X: Any, sensitive_features: Any, centering: Centering, centers: Any
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """Return the group labels and each group's mean of ``(x - c)(x - c)'``."""
-    check_choice("centering", centering, ("group", "overall", "none"))
+    check_choice("centering", centering, get_args(Centering))
     if isinstance(X, GroupMoments):
         if sensitive_features is not None:
             raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
+from fairpca._options import Protocol
 from fairpca._validation import check_choice, check_rows, encode_groups
 from fairpca.metrics._checks import two_groups
 from fairpca.metrics._linear_svm import linear_svm
@@ -92,7 +93,7 @@ def delta_f_lin(
     Z_train: Any = None,
     groups_train: Any = None,
     *,
-    protocol: Literal["printed", "stated"] = "stated",
+    protocol: Protocol = "stated",
     balanced: bool = True,
     costs: Sequence[float] = COSTS,
     n_folds: int = 5,
@@ -140,7 +141,7 @@ def delta_f_lin(
     >>> round(found.value, 3)
     0.4
     """
-    check_choice("protocol", protocol, ("printed", "stated"))
+    check_choice("protocol", protocol, get_args(Protocol))
     test = check_rows(Z_test, "Z_test")
     labels = two_groups(groups_test, len(test), "Delta F_Lin")
     if protocol == "printed":

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import fsum
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
+from fairpca._options import Estimator
 from fairpca._validation import Groups, check_choice, check_number, check_rows, encode_groups, sorted_labels
 from fairpca.scale.batches import stream, typed_labels
 from fairpca.scale.cluster import gather
@@ -42,9 +43,9 @@ class KernelSums:
     counts: np.ndarray
     sums: np.ndarray
 
-    def pairwise(self, estimator: Literal["biased", "unbiased"] = "biased") -> np.ndarray:
+    def pairwise(self, estimator: Estimator = "biased") -> np.ndarray:
         """Return MMD² between every two groups, shape (n_groups, n_groups)."""
-        check_choice("estimator", estimator, ("biased", "unbiased"))
+        check_choice("estimator", estimator, get_args(Estimator))
         within = np.diagonal(self.sums)
         if estimator == "biased":
             within = within / self.counts**2
@@ -58,7 +59,7 @@ class KernelSums:
         np.fill_diagonal(table, 0.0)
         return np.maximum(table, 0.0) if estimator == "biased" else table
 
-    def largest(self, estimator: Literal["biased", "unbiased"] = "biased") -> float:
+    def largest(self, estimator: Estimator = "biased") -> float:
         """Return the largest MMD² of two groups, as :func:`fairpca.metrics.mmd_squared` does."""
         table = self.pairwise(estimator)
         return float(table[np.triu_indices(len(table), 1)].max())
@@ -73,7 +74,7 @@ def mmd_squared(
     sensitive_features: Any,
     sigma: float,
     *,
-    estimator: Literal["biased", "unbiased"] = "biased",
+    estimator: Estimator = "biased",
     n_jobs: int = 1,
     client: Any = None,
     store: Any = None,

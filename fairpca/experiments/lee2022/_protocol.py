@@ -12,12 +12,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import FPCA, MBFPCA, PCA
+from fairpca._options import Protocol
 from fairpca.datasets import Dataset, load
 from fairpca.metrics import explained_variance_percent, median_bandwidth, mmd_squared, rbf_svm_report
 
@@ -44,9 +45,7 @@ __all__ = [
     "tolerance",
 ]
 
-Protocol = Literal["printed", "stated"]
-
-PROTOCOLS: tuple[Protocol, ...] = ("printed", "stated")
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 RULES: dict[Protocol, Literal["code", "median"]] = {"printed": "code", "stated": "median"}
 # The first training row that FPCA gets.
 FIRST_ROW: dict[Protocol, int] = {"printed": 1, "stated": 0}

@@ -4,9 +4,10 @@ from fairpca.solvers.mbf._problem import Evaluation, MBFProblem, row_space
 from fairpca.solvers.mbf._subproblem import minimise
 from fairpca.solvers.mbf.continuation import End, along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, Variant, solve_repms
-from fairpca.solvers.mbf.solve import Comparison, MBFSettings, SearchOptions, Solver, solve_mbf
+from fairpca.solvers.mbf.solve import Approximation, Comparison, MBFSettings, SearchOptions, Solver, solve_mbf
 
 __all__ = [
+    "Approximation",
     "Comparison",
     "End",
     "Evaluation",

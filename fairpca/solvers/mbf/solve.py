@@ -19,16 +19,17 @@ from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
 from fairpca.solvers.result import SolverResult, Status
 
-__all__ = ["Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
+__all__ = ["Approximation", "Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
 
 Solver = Literal["continuation", "repms"]
+Approximation = Literal["subsample", "fourier"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
 _NOTHING = 1e-6  # share of the variance below which directions without any are returned instead
 _ROUNDS = 6  # of tightening, when an approximate kernel guides the search
 _FOURIER_PAYS = 100  # rows for each frequency from which on a sine and a cosine cost less than the exact kernel
 _REACH = 1e30  # largest ratio of distances to σ, or of σ to them, whose powers the search can hold
-_SIZES = {"subsample": 5000, "fourier": 256}
+_SIZES: dict[Approximation, int] = {"subsample": 5000, "fourier": 256}
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Comparison:
 class SearchOptions(Options):
     """Switches of the search that the estimator and :func:`solve_mbf` share, see :class:`~fairpca.MBFPCA`."""
 
-    approximation: Literal["subsample", "fourier"] | None = None
+    approximation: Approximation | None = None
     approximation_size: int | None = None
     tol: float = 1e-6
     max_iter: int = 50000
@@ -56,7 +57,7 @@ class SearchOptions(Options):
         check_number("tol", self.tol, low=0, low_open=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
 
-    def approximation_for(self, n_rows: int) -> tuple[Literal["subsample", "fourier"], int] | None:
+    def approximation_for(self, n_rows: int) -> tuple[Approximation, int] | None:
         """Return kind and size of the approximation for so many rows; None where the exact kernel costs less."""
         if self.approximation is None:
             return None
