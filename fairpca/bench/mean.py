@@ -97,13 +97,13 @@ def _compare(X: np.ndarray, group: np.ndarray) -> Iterator[dict[str, Any]]:
         "oblique": lambda: _fitted(MeanFairPCA(_COMPONENTS, projection="oblique").fit(X, sensitive_features=codes), X),
         "orthogonal": lambda: _fitted(MeanFairPCA(_COMPONENTS).fit(X, sensitive_features=codes), X),
         "null space": lambda: _null_space(X, member),
-        "sklearn PCA": lambda: _pca(X, X),
-        "CorrelationRemover + PCA": lambda: _pca(X, _correlation_remover(X, member)),
-        "concept-erasure + PCA": lambda: _pca(X, _leace(X, member, svd_tol=1e-300)),
-        "concept-erasure + PCA, its default": lambda: _pca(X, _leace(X, member)),
-        "Gaussian repair + PCA": lambda: _pca(X, _gaussian_repair(X, codes)),
-        "DisparateImpactRemover + PCA": lambda: _pca(X, _quantile_repair(X, codes)),
-        "LearnedFairRepresentations + PCA": lambda: _pca(X, _prototypes(X, codes)),
+        "sklearn PCA": lambda: _pca(X),
+        "CorrelationRemover + PCA": lambda: _pca(_correlation_remover(X, member)),
+        "concept-erasure + PCA": lambda: _pca(_leace(X, member, svd_tol=1e-300)),
+        "concept-erasure + PCA, its default": lambda: _pca(_leace(X, member)),
+        "Gaussian repair + PCA": lambda: _pca(_gaussian_repair(X, codes)),
+        "DisparateImpactRemover + PCA": lambda: _pca(_quantile_repair(X, codes)),
+        "LearnedFairRepresentations + PCA": lambda: _pca(_prototypes(X, codes)),
     }
     unit = np.nan
     for method, call in rivals.items():
@@ -160,10 +160,10 @@ def _fitted(model: Any, X: np.ndarray) -> Maps:
     return code, model.inverse_transform(code)
 
 
-def _pca(X: np.ndarray, changed: np.ndarray) -> Maps:
+def _pca(X: np.ndarray) -> Maps:
     from sklearn.decomposition import PCA
 
-    return _fitted(PCA(_COMPONENTS, svd_solver="covariance_eigh").fit(changed), changed)
+    return _fitted(PCA(_COMPONENTS, svd_solver="covariance_eigh").fit(X), X)
 
 
 def _null_space(X: np.ndarray, member: np.ndarray) -> Maps:

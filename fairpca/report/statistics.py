@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from scipy.stats import t as student
 
-__all__ = ["Ranking", "dominated", "near_best", "paired_differences", "rank_methods"]
+__all__ = ["Ranking", "dominated", "paired_differences", "rank_methods"]
 
 Better = Literal["low", "high"]
 
@@ -123,34 +123,6 @@ def rank_methods(
     q = float(studentized_range.ppf(level, k, np.inf)) / np.sqrt(2.0)
     p_value = float(friedmanchisquare(*whole.to_numpy().T).pvalue)
     return Ranking(ranks.sort_values(), q * float(np.sqrt(k * (k + 1) / (6.0 * n))), p_value, tuple(whole.index))
-
-
-def near_best(cells: pd.DataFrame, measure: str, *, better: Better, **options: Any) -> pd.DataFrame:
-    """Return, for each table and dimension, the methods that the splits do not tell from the best one.
-
-    Parameters
-    ----------
-    cells, measure
-        As in :func:`paired_differences`.
-    better : {"low", "high"}
-        Which end is best.
-    **options
-        ``by``, ``test_share`` and ``level`` of :func:`paired_differences`.
-
-    Returns
-    -------
-    DataFrame
-        Columns `by`, ``best`` (by its mean), ``near`` (a tuple of names, the best one first).
-    """
-    keys = list(options.get("by", ("dataset", "d")))
-    rows = []
-    for key, part in cells.dropna(subset=[measure]).groupby(keys, sort=False):
-        means = part.groupby("method")[measure].mean()
-        best = str(means.idxmin() if better == "low" else means.idxmax())
-        apart = paired_differences(part, measure, against=best, **options)
-        worse = apart["low"] > 0 if better == "low" else apart["high"] < 0
-        rows.append({**dict(zip(keys, key, strict=True)), "best": best, "near": (best, *apart["method"][~worse])})
-    return pd.DataFrame(rows)
 
 
 def dominated(cells: pd.DataFrame, measures: Mapping[str, Better], **options: Any) -> pd.DataFrame:

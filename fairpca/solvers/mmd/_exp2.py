@@ -10,7 +10,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 from scipy.special import iv
 
-__all__ = ["CONTRACT", "exp2_negative"]
+__all__ = ["CONTRACT", "SCALE", "exp2_negative"]
+
+SCALE = float(np.sqrt(0.5 * np.log2(np.e)))  # exp(-r²/2σ²) = 2**-(r * SCALE / σ)²
 
 # Contraction to fused multiply-adds is wanted, reassociation would undo the rounding trick below.
 CONTRACT = {"contract"}

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from fairpca.solvers.mmd._blocks import block_products, padded
-from fairpca.solvers.mmd._exp2 import CONTRACT
+from fairpca.solvers.mmd._exp2 import CONTRACT, SCALE
 
 __all__ = [
     "WeightedRows",
@@ -20,8 +20,6 @@ __all__ = [
     "mmd2",
     "total_mmd2",
 ]
-
-_SCALE = float(np.sqrt(0.5 * np.log2(np.e)))  # exp(-r²/2σ²) = 2**-(r * _SCALE / σ)²
 
 
 @njit(nogil=True, cache=True, fastmath=CONTRACT)
@@ -72,7 +70,7 @@ def kernel_bytes(n_rows: int, n_components: int, n_weights: int = 1) -> int:
 def _coordinates(X: np.ndarray, V: np.ndarray, sigma: float) -> np.ndarray:
     """Return the projections as padded columns u, scaled so that K_ij = 2**-|u_i - u_j|²."""
     U = padded(len(X), V.shape[1])
-    np.matmul((V * (_SCALE / sigma)).T, X.T, out=U[:, : len(X)])
+    np.matmul((V * (SCALE / sigma)).T, X.T, out=U[:, : len(X)])
     return U
 
 
@@ -96,7 +94,7 @@ def kernel_products(Z: np.ndarray, W: np.ndarray, sigma: float, n_threads: int =
     """
     n, d = Z.shape
     U, weights = padded(n, d), padded(n, len(W))
-    U[:, :n] = Z.T * (_SCALE / sigma)
+    U[:, :n] = Z.T * (SCALE / sigma)
     weights[:, :n] = W
     return block_products(U, weights, n, n_threads)[:, :n]
 
@@ -215,7 +213,7 @@ class WeightedRows:
         products = block_products(U, W.reshape(r * (d + 1), -1), n, n_threads).reshape(W.shape)
         slope = np.empty((d, n))
         value = _slope(U, self.C, products, slope)
-        return value, (slope @ self.X).T * (-2.0 / (sigma * _SCALE))
+        return value, (slope @ self.X).T * (-2.0 / (sigma * SCALE))
 
     def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
         """Return X'LX (p × p) with L = Σ_t diag(c_t ∘ Kc_t) - diag(c_t) K diag(c_t): the gradient is -(2/σ²) X'LXV."""

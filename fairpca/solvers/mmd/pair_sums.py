@@ -6,10 +6,9 @@ import numpy as np
 from numba import njit
 
 from fairpca.solvers.mmd._blocks import _REDUCE, _STRIP, _TILE, _kernel_values, squared_lengths
+from fairpca.solvers.mmd._exp2 import SCALE
 
 __all__ = ["kernel_sum"]
-
-_SCALE = float(np.sqrt(0.5 * np.log2(np.e)))  # exp(-r²/2σ²) = 2**-(r * _SCALE / σ)²
 
 
 @njit(nogil=True, cache=True, fastmath=_REDUCE)
@@ -60,7 +59,7 @@ def kernel_sum(first: np.ndarray, second: np.ndarray, sigma: float) -> float:
     n_padded = -(-n // _TILE) * _TILE
     U, w = np.zeros((first.shape[1], n_padded + m)), np.zeros(n_padded + m)
     U[:, :n], U[:, n_padded:] = first.T, second.T
-    U *= _SCALE / sigma
+    U *= SCALE / sigma
     w[:n], w[n_padded:] = 1.0, 1.0
     totals = np.empty(n_padded // _TILE)
     _sum_rows(U, *squared_lengths(U), w, n_padded, totals)

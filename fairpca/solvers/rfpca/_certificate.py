@@ -244,7 +244,7 @@ def certify(
             cell.zero = None
             if consider(mixed):
                 continue
-        t = _split(objective, cell, best.t, least - bound, slack)
+        t = _split(cell, best.t, least - bound, slack)
         heapq.heappop(heap)
         if t is None:
             finished = min(finished, bound)
@@ -290,7 +290,7 @@ def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint,
     return min((mixed, a, b), key=lambda point: objective.value(point.s0, point.s1))
 
 
-def _split(objective: TwoGroupObjective, cell: _Cell, best_t: float, gap: float, slack: float) -> float | None:
+def _split(cell: _Cell, best_t: float, gap: float, slack: float) -> float | None:
     """Return the weight at which to split, or ``None`` if the cell is too narrow.
 
     Next to a smooth optimum a triangle's error falls with the square of its width and the widths may grow
