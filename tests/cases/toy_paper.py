@@ -11,6 +11,7 @@ EXPERIMENTS = '''\
 from fairpca import published
 from fairpca.experiments import load_results
 from fairpca.experiments.engine.runner import Cell, register, tidy
+from fairpca.experiments.engine.statements import register_settings
 from fairpca.experiments.engine.verdicts import judge, register_claims
 
 
@@ -39,6 +40,14 @@ def run_claims(*, method):
 register_claims(
     "toy2030/claims", run_claims, "Verdicts", inputs=("toy2030/coins", "published/toy2030/claims")
 )
+
+
+def _splits(statement, value):
+    used = len(cells("paper"))
+    return f"{used} splits", used == value, "Another number."
+
+
+register_settings("toy2030", {"splits": _splits}, "What the paper says about its settings")
 '''
 
 HEADER = """\
@@ -60,6 +69,9 @@ CHAPTER = (
     + """\
 # Coins
 
+How much is a coin?
+It depends on the split, by 0.1.
+
 This chapter reproduces **Table 1** of {cite:t}`toy2030`.
 
 (toy2030-coins)=
@@ -78,6 +90,10 @@ from fairpca.experiments import load_results, recompute
 recompute("toy2030/coins")
 load_results("toy2030/coins").table
 ```
+
+## So what
+
+Keep the coins.
 """
 )
 
@@ -113,6 +129,7 @@ FILES = {
     ),
     "reasons.csv": "exhibit,dataset,method,setting,d,metric,statistic,reason\n",
     "claims.csv": "id,exhibit,statement,value,unit,where\nmost,fig1,Coins are more than 15,15,%,Figure 1\n",
+    "settings.csv": "id,exhibit,statement,value,unit,where\nsplits,table1,Coins are split 4 times,4,splits,Section 2\n",
     "places.csv": ("item,chapter,label\nTable 1,toy2030/coins,toy2030-coins\nFigure 1,toy2030/coins,toy2030-coins\n"),
     "errata.csv": "id,kind,where,printed,found,evidence\nhead,print,Figure 1,Heads.,Tails.,Look at the coin\n",
 }
@@ -122,6 +139,7 @@ BIBLIOGRAPHY = """
   title = {Coins},
   booktitle = {Nowhere},
   year = {2030},
+  doi = {10.5555/coins},
 }
 """
 PART = f"""\

@@ -193,4 +193,5 @@ def test_what_is_open_needs_a_declared_reason(toy):
         ["table1", "number", "", 2],
         ["table1", "number", "Nobody has the notes.", 1],
         ["fig1", "claim", "", 1],
+        ["table1", "setting", "", 1],
     ]

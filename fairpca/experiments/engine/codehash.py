@@ -14,7 +14,7 @@ import hashlib
 import importlib
 import importlib.util
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 from typing import Any
@@ -32,8 +32,8 @@ def code_hash(function: Callable[..., Any]) -> str:
     Parameters
     ----------
     function : callable
-        A function, partial, numba dispatcher or wrapped function. Its own top-level package and ``fairpca`` are
-        followed; other packages are not.
+        A function, partial (also of a mapping of functions), numba dispatcher or wrapped function. Its own top-level
+        package and ``fairpca`` are followed; other packages are not.
 
     Returns
     -------
@@ -349,6 +349,11 @@ class _Collector:
             self._add_live(thing.func, label)
             for position, value in [*enumerate(thing.args), *sorted(thing.keywords.items())]:
                 self._add_live(value, f"{label}.partial.{position}")
+            return
+        if isinstance(thing, Mapping):  # its own text would show addresses of functions
+            self.pieces[label] = repr(list(thing))
+            for key, value in thing.items():
+                self._add_live(value, f"{label}[{key!r}]")
             return
         for link in ("py_func", "__wrapped__", "__func__"):
             inner = getattr(thing, link, None)

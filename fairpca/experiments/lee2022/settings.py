@@ -13,15 +13,14 @@ import numpy as np
 from fairpca import published
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, judge_settings, lists
-from fairpca.experiments.engine.verdicts import as_records, register_claims
+from fairpca.experiments.engine.statements import Setting, lists, register_settings
 from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS, TAUS
 from fairpca.experiments.lee2022.communality import drawn_features, table1_cells
 from fairpca.experiments.lee2022.fig1 import TAU
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS
 from fairpca.solvers.mbf import REPMSOptions
 
-__all__ = ["SETTINGS", "run_settings"]
+__all__ = ["SETTINGS"]
 
 _PROGRAM = REPMSOptions.named(MBF_METHODS["mbfpca"]["variant"])
 
@@ -203,18 +202,13 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def run_settings(*, method: str) -> list[dict[str, Any]]:
-    """Compare every stated setting with the one in use."""
-    return as_records(judge_settings("lee2022", SETTINGS))
-
-
-register_claims(
-    "lee2022/settings",
-    run_settings,
+register_settings(
+    "lee2022",
+    SETTINGS,
     "What the paper says about its settings, beside those of its programs and files",
     inputs=(
         "lee2022/fig1",
         "lee2022/table1",
-        *(f"published/lee2022/{stem}" for stem in ("fig2_fig3_stored", "loadings", "settings", "table1")),
+        *(f"published/lee2022/{stem}" for stem in ("fig2_fig3_stored", "loadings", "table1")),
     ),
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, judge_settings
-from fairpca.experiments.engine.verdicts import as_records, register_claims
+from fairpca.experiments.engine.statements import Setting, register_settings
 from fairpca.experiments.samadi2018.figures import credit_rows, drawn_faces, faces_rows
 
-__all__ = ["SETTINGS", "run_settings"]
+__all__ = ["SETTINGS"]
 
 
 def _pixels(statement: str, value: float) -> tuple[str, bool, str]:
@@ -48,14 +45,9 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def run_settings(*, method: str) -> list[dict[str, Any]]:
-    """Compare every stated setting with the one in use."""
-    return as_records(judge_settings("samadi2018", SETTINGS))
-
-
-register_claims(
-    "samadi2018/settings",
-    run_settings,
+register_settings(
+    "samadi2018",
+    SETTINGS,
     "What the paper says about its settings, beside those in use",
-    inputs=("samadi2018/fig1", "published/samadi2018/settings"),
+    inputs=("samadi2018/fig1",),
 )

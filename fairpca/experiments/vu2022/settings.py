@@ -14,13 +14,12 @@ import numpy as np
 from fairpca import synthetic
 from fairpca.datasets import describe
 from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, judge_settings, lists, numbers
-from fairpca.experiments.engine.verdicts import as_records, register_claims
+from fairpca.experiments.engine.statements import Setting, lists, numbers, register_settings
 from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius, table2
 from fairpca.experiments.vu2022.protocol import run_split, split_rows
 from fairpca.experiments.vu2022.tables import FACES, K
 
-__all__ = ["SETTINGS", "run_settings"]
+__all__ = ["SETTINGS"]
 
 
 def _listed(values: Sequence[float]) -> str:
@@ -208,17 +207,9 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def run_settings(*, method: str) -> list[dict[str, Any]]:
-    """Judge every statement on settings that a program or stored cells can answer; the faces have no program."""
-    return as_records(judge_settings("vu2022", SETTINGS))
-
-
-register_claims(
-    "vu2022/settings",
-    run_settings,
+register_settings(
+    "vu2022",
+    SETTINGS,
     "What the paper says about its settings, beside those of its program",
-    inputs=(
-        "published/vu2022/settings",
-        *(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2", "tables")),
-    ),
+    inputs=(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2", "tables")),
 )

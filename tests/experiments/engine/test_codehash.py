@@ -123,6 +123,7 @@ FILES = {
             return inner_cell
         from_factory_1 = make(1)
         from_factory_2 = make(2)
+        table = helpers.partial(make, {"one": cached, "two": from_factory_2})
         chosen = [helpers.even, lambda **key: {"value": 5}][1]
     """,
 }
@@ -227,6 +228,18 @@ def test_factories_and_lambdas(hash_of):
     assert one != two
     assert hash_of(function="from_factory_1") == one
     assert hash_of(("experiment.py", '{"value": 5}', '{"value": 6}'), function="chosen") != hash_of(function="chosen")
+
+
+def test_functions_in_a_mapping_are_followed(hash_of):
+    before = hash_of(function="table")
+    assert hash_of(function="table") == before, "no address of a function"
+    for change in (
+        ("helpers.py", "x * 11", "x * 12"),
+        ("experiment.py", "make(2)", "make(3)"),
+        ("experiment.py", '"one": cached', '"three": cached'),
+    ):
+        assert hash_of(change, function="table") != before, change
+    assert hash_of(("helpers.py", "x - 1", "x - 2"), function="table") == before
 
 
 def test_what_is_followed_is_told(hash_of):
