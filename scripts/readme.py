@@ -1,4 +1,7 @@
-"""Write what the READMEs repeat from declarations, papers' and data sets': python scripts/readme.py."""
+"""Write what READMEs and the report's metadata repeat from declarations, papers' and data sets'.
+
+python scripts/readme.py
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import bibliography
+
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._registry import REGISTRY_FILE
+from fairpca.published import papers
 from fairpca.published.pages import exhibits_table, papers_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, DATA = ROOT / "README.md", ROOT / "data" / "README.md"
+METADATA = ROOT / "report" / "metadata.yaml"
 
 
 def table(header: str, rows: list[list[object]]) -> str:
@@ -59,10 +66,18 @@ def raw() -> str:
     return table("| file | rows | columns | SHA-256 of the text inside |", rows)
 
 
+def replication() -> str:
+    """The works that are replicated, in the report's metadata."""
+    works = bibliography.works()
+    # A paper in a checkout of its own stands in another bibliography.
+    cited = [works[paper.cite] for paper in papers() if paper.cite in works]
+    return "\n".join(f"  - doi: {work.doi}" if work.doi else f"  - url: {work.url}" for work in cited)
+
+
 def with_parts(text: str, parts: Mapping[str, str]) -> str:
     """Put each part between its marks."""
     for name, part in parts.items():
-        pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+        pattern = rf"(<!-- {name} -->\n).*?([^\n]*<!-- end -->)"  # in YAML the marks stand in comments
         text, found = re.subn(pattern, lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text, flags=re.DOTALL)
         if found != 1:
             raise ValueError(f"there must be one part between <!-- {name} --> and <!-- end -->; there are {found}.")
@@ -70,9 +85,10 @@ def with_parts(text: str, parts: Mapping[str, str]) -> str:
 
 
 def texts() -> dict[Path, str]:
-    """Return what each README ought to say."""
+    """Return what each file ought to say."""
     parts = {README: {"papers": papers_table(), "exhibits": exhibits_table()}}
     parts[DATA] = {"sets": sets(), "rank": rank(), "concerns": concerns(), "raw": raw()}
+    parts[METADATA] = {"replication": replication()}
     return {path: with_parts(path.read_text(encoding="utf8"), parts[path]) for path in parts}
 
 
