@@ -134,8 +134,8 @@ def rivals(sizes: tuple[int, ...], steps: int, d: int = 3) -> pd.DataFrame:
 def frontiers(names: tuple[str, ...], d: int = 3) -> pd.DataFrame:
     """Score the grid of Vu et al. by the share of the frontier's area that it misses; one row a data set."""
     from fairpca import RFPCA, GroupMoments
+    from fairpca.bench.rfpca import GRID
     from fairpca.datasets import load, standardise
-    from fairpca.experiments.vu2022.methods import RFPCA_GRID
 
     rows = []
     for name in names:
@@ -144,7 +144,7 @@ def frontiers(names: tuple[str, ...], d: int = 3) -> pd.DataFrame:
         moments = GroupMoments.from_data(X, data.sensitive_features)
         M = moments.second_moments("overall")
         spent, frontier = cpu_seconds(lambda: RFPCA(d).frontier(moments))  # noqa: B023
-        grid = RFPCA(d).path(moments, **RFPCA_GRID)
+        grid = RFPCA(d).path(moments, **GRID)
         found = np.array([model.result_.extra["errors"] for model in grid])
         even = frontier.errors[np.linspace(0, len(frontier) - 1, len(grid)).round().astype(int)]
         rows.append(

@@ -7,6 +7,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from fairpca import PCA, RFPCA, published
+from fairpca.bench import rfpca
 from fairpca.datasets import load
 from fairpca.experiments.engine.statements import lists
 from fairpca.experiments.vu2022 import methods
@@ -202,3 +203,7 @@ def test_grids_are_the_text_s():
     etas = [setting["options"]["eta"] for setting in methods.fairpca("printed").settings]
     assert etas == pytest.approx([*np.linspace(low, high, int(stated.loc["fairpca-grid", "value"])), *alone])
     assert methods.fairpca("printed").estimator.max_iter == int(stated.loc["fairpca-iterations", "value"])
+
+
+def test_the_benchmark_times_the_paper_s_grid():
+    assert (rfpca.GRID, rfpca.STARTS) == (methods.RFPCA_GRID, methods.RFPCA_STARTS)
