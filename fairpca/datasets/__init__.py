@@ -1,4 +1,4 @@
-"""The data sets of the three papers and one more, by name, verified by checksum.
+"""The data sets of the papers and of the comparison of methods, by name, verified by checksum.
 
 Most are bundled with the package; the others come from the user's cache, from the folder named by the environment
 variable ``FAIRPCA_MIRROR``, or from their pinned upstream address on first use, in this order.
@@ -53,12 +53,12 @@ def __getattr__(name: str) -> Any:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all data sets: those of Vu et al., of Lee et al., of Samadi et al., and one that is in no paper.
+    """Names of all data sets, as :func:`load` takes them.
 
     Returns
     -------
     tuple of str
-        In that order, as :func:`load` takes them.
+        In the order of the catalog, paper by paper.
     """
     return tuple(CATALOG)
 
@@ -102,7 +102,7 @@ def load(name: str, *, as_frame: bool = ..., split: int, **options: Any) -> tupl
 def load(
     name: str, *, as_frame: bool = False, split: int | None = None, **options: Any
 ) -> Dataset | tuple[Dataset, Dataset]:
-    """Load a data set of the three papers, or the one of the comparison of methods.
+    """Load a data set of the papers or of the comparison of methods.
 
     Parameters
     ----------
