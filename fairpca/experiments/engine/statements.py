@@ -57,8 +57,8 @@ def register_settings(paper: str, settings: Mapping[str, Setting], title: str, *
     paper : str
         Whose ``settings.csv`` is judged.
     settings : mapping of str to callable
-        As in :func:`judge_settings`. The code of each is part of the experiment's: its results are stale when one
-        changes.
+        By the id of the setting. It is called with the statement and the stated value (NaN where there is none) and
+        returns what is used in words, whether it is the same, and why not. Its code is part of the experiment's.
     title : str
         What lists call it.
     inputs : iterable of str
