@@ -5,14 +5,19 @@ from pathlib import Path
 
 NAME = "toy2030"
 
-EXPERIMENTS = '''\
+PACKAGE = '''\
 """Experiments of Toy et al. (2030)."""
 
+from fairpca.experiments.toy2030 import coins
+
+__all__ = ["coins"]
+'''
+
+EXPERIMENTS = '''\
+"""Table 1 of Toy et al. (2030), what the paper claims and what it says about its settings."""
+
 from fairpca import published
-from fairpca.experiments import load_results
-from fairpca.experiments.engine.runner import Cell, register, tidy
-from fairpca.experiments.engine.statements import register_settings
-from fairpca.experiments.engine.verdicts import judge, register_claims
+from fairpca.experiments import Cell, judge, load_results, register, register_claims, register_settings, tidy
 
 
 def cells(profile):
@@ -154,7 +159,8 @@ def write(root: Path, paper: str = NAME) -> Path:
     """Write the paper's own folders below `root`; returns the folder of its published numbers."""
     files = {f"data/published/{NAME}/{name}": text for name, text in FILES.items()} | {
         f"data/published/{NAME}/paper.json": json.dumps(DECLARATION),
-        f"fairpca/experiments/{NAME}/__init__.py": EXPERIMENTS,
+        f"fairpca/experiments/{NAME}/__init__.py": PACKAGE,
+        f"fairpca/experiments/{NAME}/coins.py": EXPERIMENTS,
         f"chapters/{NAME}/coins.md": CHAPTER,
     }
     for name, text in files.items():

@@ -37,6 +37,7 @@ RULES = (
     "metadata_of_the_replication",
     "crate_is_current",
     "every_stated_setting_is_compared",
+    "there_is_no_circle",
 )
 # And of these those cases that name the toy.
 CASES = (
@@ -53,6 +54,7 @@ FILES = (
     "tests/chapters/test_rules.py",
     "tests/scripts/test_report.py",
     "tests/test_scholarship.py",
+    "tests/test_layers.py",
 )
 
 
