@@ -225,7 +225,11 @@ def maximise_on_line(
             if abs(t - x.t) < 32 * _EPS:  # the root is next door: step over it, so that the bracket closes
                 t = x.t + np.copysign(32 * _EPS, slope)
     best = low if low.phi >= high.phi else high
-    return _finish(line, best, mix_to_zero(low.V_right, high.V_left, line.balance, zero=64 * zero), S0, S1)
+    try:
+        V = mix_to_zero(low.V_right, high.V_left, line.balance)  # the slope may still jump between them
+    except ValueError:  # both are on one side: that is rounding
+        V = min(low.V_right, high.V_left, key=lambda V: abs(line.balance(V)))
+    return _finish(line, best, V, S0, S1)
 
 
 def _finish(line: _Line, x: _Point, V: np.ndarray, S0: np.ndarray, S1: np.ndarray) -> LineOptimum:
