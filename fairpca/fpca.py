@@ -55,6 +55,9 @@ class FPCAOptions(Options):
         Solver behind CVXPY.
     form : {"printed", "rotated"}, default="rotated"
         Form of the program handed to CVXPY.
+    time_limit : float or None
+        For "splitting": seconds after which no further iterations begin; the model is the best one seen, with its
+        proven bound.
     """
 
     standardise: bool | None = None
@@ -65,10 +68,13 @@ class FPCAOptions(Options):
     tie_tol: float = 1e-6
     backend: Backend = "clarabel"
     form: Form = "rotated"
+    time_limit: float | None = None
 
     def check(self) -> None:
         """Raise for values out of range."""
         check_number("tie_tol", self.tie_tol, low=0.0)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, low=0.0, low_open=True)
 
 
 class FPCA(BaseFairPCA):
@@ -242,6 +248,7 @@ class FPCA(BaseFairPCA):
             solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
+            time_limit=options.time_limit,
             tie_tol=options.tie_tol,
             rounding=options.rounding,
             backend=options.backend,

@@ -47,6 +47,8 @@ class MBFOptions(SearchOptions):
         Tolerance on the gradient of the subproblems.
     max_iter : int, default=50000
         Budget of inner iterations, over all subproblems and starts.
+    time_limit : float or None
+        Seconds after which the search ends with the best subspace seen; an exact value of MMD² may still be computed.
     verbose : int, default=0
         1 prints each subproblem and each pass of the exact kernel.
     positive_label : object, optional

@@ -42,7 +42,8 @@ class MinMaxOptions(Options):
     eta : float or None
         For "mw": step size; by default four over the first iterate's largest loss and the root of ``max_iter``.
     time_limit : float or None
-        For "mw": seconds after which no further iteration begins; the model is that of the iterations made.
+        For "dual" and "mw": seconds after which no further iteration begins. The model is that of the iterations made,
+        with the bound that they prove; ``path`` gives each dimension so long.
     """
 
     rounding: Rounding = "lp"
@@ -182,14 +183,24 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             centering=self.centering,
             tol=self.tol,
             max_iter=self.max_iter,
+            time_limit=self._options.time_limit,
         )
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.nested:
-            return solve_minmax_nested(matrices, n_components, objective=self.objective, tol=self.tol)
+            return solve_minmax_nested(
+                matrices, n_components, objective=self.objective, tol=self.tol, time_limit=self._options.time_limit
+            )
         if self.solver == "dual":
-            return solve_minmax(matrices, n_components, objective=self.objective, tol=self.tol, max_iter=self.max_iter)
+            return solve_minmax(
+                matrices,
+                n_components,
+                objective=self.objective,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                time_limit=self._options.time_limit,
+            )
         if self.solver == "sdp":
             return solve_minmax_sdp(
                 matrices,
@@ -241,6 +252,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             objective=first.objective,
             tol=first.tol,
             max_iter=first.max_iter,
+            time_limit=first._options.time_limit,
         )
         return [results[d - 1] for d in dimensions]
 

@@ -1,13 +1,16 @@
 """A fit that lasts says so, and how to stop it."""
 
 import time
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import fairpca
 import fairpca._cli_table
-from fairpca import _patience
+from fairpca import FPCA, MBFPCA, RFPCA, MinMaxFairPCA, _patience
 from fairpca.cli import main
 
 
@@ -120,9 +123,54 @@ def test_an_interrupt_says_what_is_left(monkeypatch, capsys, tmp_path, arguments
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
+    table(tmp_path / "t.csv")
     monkeypatch.setattr(fairpca._cli_table, "prepare", interrupted)
     monkeypatch.setattr(fairpca.GroupMoments, "from_batches", interrupted)
     command, *rest = arguments
     words = [command, *rest[:1], "t.csv", *rest[1:]] if command == "fit" else [command, "t.csv", *rest]
     assert main([*words, "--sensitive", "sex"]) == 130
     assert capsys.readouterr().err == f"\nfairpca: Stopped; {sentence}.\n"
+
+
+def _slow_problem():
+    """Nearly equal columns in great number: nothing of this is done in a hundredth of a second."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 260)) + rng.standard_normal((600, 1))
+    return X, rng.integers(0, 4, 600)
+
+
+@pytest.mark.parametrize(
+    ("model", "groups"),
+    [
+        (MinMaxFairPCA(12, options={"time_limit": 0.01}), 4),
+        (MinMaxFairPCA(12, objective="nash", options={"time_limit": 0.01}), 4),
+        (MinMaxFairPCA(12, nested=True, objective="variance", options={"time_limit": 0.01}), 4),
+        (MinMaxFairPCA(12, options={"time_limit": 0.01}), 2),
+        (FPCA(12, options={"time_limit": 0.01}), 2),
+        (MBFPCA(2, tau=1e-4, options={"time_limit": 0.01}), 2),
+        (MBFPCA(2, tau=1e-4, solver="repms", options={"time_limit": 0.01}), 2),
+    ],
+    ids=str,
+)
+def test_a_limit_of_time_ends_every_search_with_a_valid_answer(model, groups):
+    X, codes = _slow_problem()
+    with pytest.warns(ConvergenceWarning, match="stopped at its time limit; raise time_limit"):
+        model.fit(X, sensitive_features=codes % groups)
+    result = model.result_
+    assert result.status != "optimal"
+    if result.certificate == "proof":
+        free = clone(model).set_params(options=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            free.fit(X, sensitive_features=codes % groups)
+        sign = -1.0 if result.sense == "max" else 1.0
+        assert sign * (free.result_.objective - result.bound) >= -1e-9 * abs(result.bound), "the bound holds"
+    V = model.components_.T
+    np.testing.assert_allclose(V.T @ V, np.diag(np.diagonal(V.T @ V)), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [MinMaxFairPCA, FPCA, MBFPCA, RFPCA])
+def test_a_limit_of_time_is_a_positive_number(model):
+    X, codes = _slow_problem()
+    with pytest.raises(ValueError, match="time_limit"):
+        model(1, options={"time_limit": 0}).fit(X, sensitive_features=codes % 2)

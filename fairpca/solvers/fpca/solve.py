@@ -28,6 +28,7 @@ def solve_fpca(
     solver: Solver = "splitting",
     tol: float = 1e-7,
     max_iter: int = 5000,
+    time_limit: float | None = None,
     tie_tol: float = 1e-6,
     rounding: Rounding = "plain",
     backend: Backend = "clarabel",
@@ -50,6 +51,8 @@ def solve_fpca(
         the gap is rounding of the variance.
     max_iter : int, default=5000
         Iterations of the splitting.
+    time_limit : float, optional
+        Seconds after which the splitting begins no further iterations; the best point and bound so far are returned.
     tie_tol : float, default=1e-6
         Eigenvalues of P this close to the d-th count as tied with it; the tie goes to explained variance.
     rounding : {"plain", "fair"}, default="plain"
@@ -71,6 +74,8 @@ def solve_fpca(
     check_number("tol", tol, low=0.0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     check_number("tie_tol", tie_tol, low=0.0)
+    if time_limit is not None:
+        check_number("time_limit", time_limit, low=0.0, low_open=True)
     start = perf_counter()
     more: dict[str, Any] = {}
     history: dict[str, np.ndarray] = {}
@@ -83,7 +88,10 @@ def solve_fpca(
         if special is not None:
             P, lower, upper, n_iter, method = special
         else:
-            outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter))
+            deadline = np.inf if time_limit is None else start + time_limit
+            outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter), deadline=deadline)
+            if outcome.relative_gap > tol and outcome.n_iter < max_iter:
+                more["message"] = "stopped at its time limit; raise time_limit"
             P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
             history = outcome.history
     upper += problem.elimination_error

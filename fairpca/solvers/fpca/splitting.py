@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
@@ -30,7 +31,12 @@ class SplittingOutcome:
 
 
 def solve_splitting(
-    problem: FPCAProblem, *, tol: float = 1e-7, max_iter: int = 5000, start: np.ndarray | None = None
+    problem: FPCAProblem,
+    *,
+    tol: float = 1e-7,
+    max_iter: int = 5000,
+    start: np.ndarray | None = None,
+    deadline: float = np.inf,
 ) -> SplittingOutcome:
     """Solve `problem` until the gap between a feasible P and a proven bound is at most `tol`, relatively.
 
@@ -53,6 +59,8 @@ def solve_splitting(
         Iterations allowed.
     start : ndarray of shape (p, p), optional
         First P; the best projector for S that is orthogonal to f otherwise.
+    deadline : float
+        Time of ``perf_counter`` after which the next bounds are the last.
 
     Returns
     -------
@@ -86,7 +94,7 @@ def solve_splitting(
         iterations.append(n_iter)
         lowers.append(best_lower)
         uppers.append(best_upper)
-        if relative <= tol:
+        if relative <= tol or perf_counter() > deadline:
             break
         if not plain:
             extrapolation.jump()

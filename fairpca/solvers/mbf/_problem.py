@@ -144,6 +144,8 @@ class MBFProblem:
         Threads of the kernel.
     verbose : int
         Whether to print each subproblem.
+    deadline : float
+        Time of ``perf_counter`` at which the budget is spent, too.
     """
 
     def __init__(
@@ -158,6 +160,7 @@ class MBFProblem:
         max_iter: int = 50000,
         n_threads: int = 1,
         verbose: int = 0,
+        deadline: float = np.inf,
     ) -> None:
         self.spectrum = spectrum / spectrum.sum()
         self.rank = rank
@@ -169,6 +172,7 @@ class MBFProblem:
         self.max_iter = max_iter
         self.n_threads = n_threads
         self.verbose = verbose
+        self.deadline = deadline
         self.record = Record(tau)
         self.started = perf_counter()
         self._last: Evaluation | None = None
@@ -196,7 +200,7 @@ class MBFProblem:
     def spend(self) -> None:
         """Count one inner iteration against the budget."""
         self.record.n_iter += 1
-        if self.record.n_iter >= self.max_iter:
+        if self.record.n_iter >= self.max_iter or perf_counter() > self.deadline:
             raise Budget
 
     def log(self, what: str, rho: float, e: Evaluation) -> None:

@@ -48,10 +48,13 @@ class SearchOptions(Options):
     approximation_size: int | None = None
     tol: float = 1e-6
     max_iter: int = 50000
+    time_limit: float | None = None
     verbose: int = 0
 
     def check(self) -> None:
         """Raise for values out of range."""
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, low=0, low_open=True)
         if self.approximation_size is not None:
             check_number("approximation_size", self.approximation_size, low=4, integer=True)
         check_number("tol", self.tol, low=0, low_open=True)
@@ -149,6 +152,7 @@ class _Outcome:
     starts: int
     interrupted: bool
     exhausted: bool
+    late: bool = False
 
 
 def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
@@ -172,7 +176,7 @@ def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.
         interrupted = True
     best = returned or problem.record.feasible or problem.record.fairest
     assert best is not None
-    return _Outcome(best, starts, interrupted, exhausted)
+    return _Outcome(best, starts, interrupted, exhausted, exhausted and problem.record.n_iter < settings.max_iter)
 
 
 def solve_mbf(
@@ -251,6 +255,7 @@ def solve_mbf(
             target,
             tol=settings.tol,
             max_iter=settings.max_iter,
+            deadline=np.inf if settings.time_limit is None else began + settings.time_limit,
             n_threads=settings.n_threads,
             verbose=settings.verbose,
         )
@@ -361,7 +366,7 @@ def _tightened(
         if better:
             best = (value, V, outcome, following)
     # Whichever round is returned, the search as a whole ended as its last round did.
-    ended = replace(best[2], starts=starts, interrupted=outcome.interrupted, exhausted=outcome.exhausted)
+    ended = replace(outcome, at=best[2].at, starts=starts)
     return best[1], ended, best[3], (evaluations, steps)
 
 
@@ -374,6 +379,8 @@ def _message(
         begin = "interrupted; the best iterate so far is returned"
     elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
+        if outcome.late:
+            begin = "stopped at its time limit; raise time_limit"
     elif mmd2 <= tau:
         begin = f"ended where the variance is not stationary: relative KKT residual {outcome.at.kkt_residual:.1e}"
     elif settings.solver == "repms":

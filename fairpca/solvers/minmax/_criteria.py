@@ -26,7 +26,7 @@ class Small(NamedTuple):
 class Criterion(Protocol):
     """A convex function of the variances that groups keep, to be minimised."""
 
-    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None) -> Small:
+    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None, deadline: float = np.inf) -> Small:
         """Minimise over the Fantope of the working matrices."""
 
     def cost(self, variances: np.ndarray) -> float:
@@ -48,9 +48,9 @@ class WorstGroup:
     def __init__(self, references: np.ndarray) -> None:
         self.references = references
 
-    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None) -> Small:
+    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None, deadline: float = np.inf) -> Small:
         """Minimise over the Fantope of the working matrices."""
-        point, steps = solve_fantope_minmax(S, self.references, d, start=start)
+        point, steps = solve_fantope_minmax(S, self.references, d, start=start, deadline=deadline)
         return Small(point, self.references - point.losses, point.weights, steps)
 
     def cost(self, variances: np.ndarray) -> float:
@@ -74,9 +74,9 @@ class WorstGroup:
 class GeometricMean:
     """Minus the mean logarithm of the variances, none of them zero; differences of it are relative ones."""
 
-    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None) -> Small:
+    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None, deadline: float = np.inf) -> Small:
         """Minimise over the Fantope of the working matrices."""
-        point, weights, steps = solve_fantope_nash(S, d, start=start)
+        point, weights, steps = solve_fantope_nash(S, d, start=start, deadline=deadline)
         return Small(point, (1.0 - point.losses) / weights, weights, steps)
 
     def cost(self, variances: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 from scipy.linalg import norm
@@ -54,6 +55,7 @@ def solve_fantope_minmax(
     tol: float = 1e-14,
     start: np.ndarray | None = None,
     max_iter: int = 600,
+    deadline: float = np.inf,
 ) -> tuple[FacePoint, int]:
     """Minimise ``max_g a_g - <S_g, P>`` over ``0 <= P <= I, tr P = d``.
 
@@ -71,6 +73,8 @@ def solve_fantope_minmax(
         Weights to begin with; they are moved off the boundary.
     max_iter : int
         Newton steps in all.
+    deadline : float
+        Time of ``perf_counter`` after which no further step is made.
 
     Returns
     -------
@@ -105,7 +109,8 @@ def solve_fantope_minmax(
             n_iter += 1
             gradient = problem.a - x.sums + mu / y
             step, decrement = _newton(x.root, gradient, y, problem.c, mu)
-            if decrement < 0.05 or n_iter >= max_iter:
+            over = n_iter >= max_iter or perf_counter() > deadline
+            if decrement < 0.05 or over:
                 break
             y = y + (step if decrement < 0.25 else step / (1.0 + decrement))
             y = np.maximum(y / (problem.c @ y), _LEAST)
@@ -113,7 +118,7 @@ def solve_fantope_minmax(
         weights = weights / weights.sum()
         rounding = 1e-15 * float(weights @ sizes) / unit  # of what was given
         wanted, fine = max(tol * d, rounding), max(0.1 * tol * d, rounding)
-        if mu <= _FIRST_POLISH or n_iter >= max_iter:
+        if mu <= _FIRST_POLISH or over:
             for point in _candidates(problem, y, x, x.moved(step) if decrement < 1.0 else x.moved(0.0 * step), fine):
                 if best is None or point.gap * unit < best.gap:
                     best = _in_units(point, problem, unit, centre)
@@ -121,7 +126,7 @@ def solve_fantope_minmax(
                     break
         if best is not None:
             again += best.gap <= wanted * unit
-            if best.gap <= fine * unit or again > _AGAIN or mu <= _LAST or n_iter >= max_iter:
+            if best.gap <= fine * unit or again > _AGAIN or mu <= _LAST or over:
                 return best, n_iter
         mu *= 0.1
 

@@ -54,7 +54,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
     duals: list[float] = []
     bound = -np.inf
     while True:
-        found = criterion.solve(pencil.small, d, weights)
+        found = criterion.solve(pencil.small, d, weights, pencil.deadline)
         pencil.n_small += found.steps
         weights, spectrum = found.weights, found.point.spectrum
         kept, fractions = _directions(found.point)
@@ -66,7 +66,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         duals.append(criterion.dual(weights, total))
         bound = max(bound, criterion.dual(weights, total + error))
         unit = criterion.unit(uppers[-1])
-        if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * unit:
+        if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * unit or pencil.late:
             break
     value, floor = uppers[-1], criterion.floor(found.variances, pencil.traces)
     status = certified_status(value, bound, tol, floor, unit)

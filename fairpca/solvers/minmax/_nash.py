@@ -13,6 +13,8 @@ the central path of the Fantope's barrier; there it is smooth and convex, and ha
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import numpy as np
 
 from fairpca.solvers.minmax._central import CentralPath, readings
@@ -53,7 +55,13 @@ class _Candidate:
 
 
 def solve_fantope_nash(
-    S: np.ndarray, d: int, *, tol: float = 1e-14, start: np.ndarray | None = None, max_iter: int = 400
+    S: np.ndarray,
+    d: int,
+    *,
+    tol: float = 1e-14,
+    start: np.ndarray | None = None,
+    max_iter: int = 400,
+    deadline: float = np.inf,
 ) -> tuple[FacePoint, np.ndarray, int]:
     """Maximise ``sum_g log <S_g, P>`` over ``0 <= P <= I, tr P = d``.
 
@@ -69,6 +77,8 @@ def solve_fantope_nash(
         Weights to begin with.
     max_iter : int
         Newton steps in all.
+    deadline : float
+        Time of ``perf_counter`` after which no further step is made.
 
     Returns
     -------
@@ -95,12 +105,13 @@ def solve_fantope_nash(
             H = scaled @ scaled.T + np.diag(reached)
             step = -np.linalg.solve(H, gradient)
             decrement = float(np.sqrt(max(-gradient @ step, 0.0) / mu))
-            if decrement < 0.05 or n_iter >= max_iter:
+            over = n_iter >= max_iter or perf_counter() > deadline
+            if decrement < 0.05 or over:
                 break
             step *= min(1.0, _LONGEST / float(np.abs(step).max()))
             logs = logs + (step if decrement < 0.25 else _damped(path, logs, step, x.value, float(gradient @ step), mu))
         small = mu * d / m
-        if small <= _FIRST_POLISH or n_iter >= max_iter:
+        if small <= _FIRST_POLISH or over:
             guess = x.moved(weights * step if decrement < 1.0 else 0.0 * step)
             for n_ones, r in readings(x.occupation, d):
                 candidate = _polish(S, d, logs, n_ones, r, guess, m * tol)
@@ -108,7 +119,7 @@ def solve_fantope_nash(
                     best = candidate
                 if best.gap <= m * tol:
                     break
-        if best is not None and (best.gap <= m * tol or small <= _LAST or n_iter >= max_iter):
+        if best is not None and (best.gap <= m * tol or small <= _LAST or over):
             break
         mu *= 0.1
     return best.point, np.exp(best.logs) / units, n_iter

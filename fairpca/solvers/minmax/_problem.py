@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import perf_counter
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_components
+from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers.result import SolverResult, Status
 
 __all__ = [
@@ -97,6 +99,21 @@ def refuse_nash(objective: str, solver: str) -> None:
 def certified_status(cost: float, bound: float, tol: float, floor: float, unit: float | None = None) -> Status:
     """Return ``"optimal"`` when the gap is at most `tol` of the cost (or `unit`) or at most `floor`, by rounding."""
     return "optimal" if cost - bound <= max(tol * (abs(cost) if unit is None else unit), floor) else "max_iter"
+
+
+def deadline_of(time_limit: float | None, started: float) -> float:
+    """Return the time of ``perf_counter`` at which a limit ends; an error if it is no positive number."""
+    if time_limit is None:
+        return np.inf
+    check_number("time_limit", time_limit, low=0, low_open=True)
+    return started + time_limit
+
+
+def told_of_limit(result: SolverResult, deadline: float) -> SolverResult:
+    """Say in a result that is not optimal that its time was over."""
+    if result.status == "optimal" or perf_counter() <= deadline:
+        return result
+    return replace(result, extra={**result.extra, "message": "stopped at its time limit; raise time_limit"})
 
 
 def trivial_result(moments: np.ndarray, objective: Objective = "loss", seconds: float = 0.0) -> SolverResult:

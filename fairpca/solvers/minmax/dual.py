@@ -13,8 +13,10 @@ from fairpca.solvers.minmax._problem import (
     Objective,
     certified_status,
     check_problem,
+    deadline_of,
     oriented,
     references,
+    told_of_limit,
     trivial_result,
 )
 from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
@@ -37,6 +39,7 @@ def solve_minmax(
     objective: Objective = "loss",
     tol: float = 1e-9,
     max_iter: int = 100,
+    time_limit: float | None = None,
     pencil: Pencil | None = None,
 ) -> SolverResult:
     r"""Minimise the largest loss of any group, exactly.
@@ -70,6 +73,8 @@ def solve_minmax(
         Relative duality gap for status "optimal". The iteration always goes to rounding level.
     max_iter : int
         Decompositions of the working matrices in one search.
+    time_limit : float, optional
+        Seconds after which nothing more is tried to close the gap; what there is then is proved and returned.
     pencil : Pencil, optional
         To share its basis between calls on the same moments.
 
@@ -85,9 +90,10 @@ def solve_minmax(
     moments, d = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
+    deadline = deadline_of(time_limit, started)
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2)) if pencil is None else 1.0
-    result = _solve(in_units(moments, unit), d, objective, tol, max_iter, pencil, started)
-    return result_in_units(result, unit, logarithmic=objective == "nash")
+    result = _solve(in_units(moments, unit), d, objective, tol, max_iter, pencil, started, deadline)
+    return told_of_limit(result_in_units(result, unit, logarithmic=objective == "nash"), deadline)
 
 
 def _solve(
@@ -98,6 +104,7 @@ def _solve(
     max_iter: int,
     pencil: Pencil | None,
     started: float,
+    deadline: float,
 ) -> SolverResult:
     """Solve for moments of any sane size."""
     if d == moments.shape[1]:
@@ -108,10 +115,11 @@ def _solve(
     if varying is not None:
 
         def solve(some: np.ndarray) -> SolverResult:
-            return _solve(some, d, objective, tol, max_iter, None, started)
+            return _solve(some, d, objective, tol, max_iter, None, started, deadline)
 
         return solve_for_varying(moments, d, varying, solve)
     pencil = Pencil(moments) if pencil is None else pencil
+    pencil.deadline = deadline
     if len(moments) == 2 and objective != "nash":
         return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
@@ -126,6 +134,7 @@ def solve_minmax_path(
     objective: Objective = "loss",
     tol: float = 1e-9,
     max_iter: int = 100,
+    time_limit: float | None = None,
 ) -> list[SolverResult]:
     """Solve :func:`solve_minmax` for d = 1, …, `n_components` with one shared basis and the groups' own spectra once.
 
@@ -137,6 +146,8 @@ def solve_minmax_path(
         The largest dimension.
     objective, tol, max_iter
         As in :func:`solve_minmax`.
+    time_limit : float, optional
+        Of each dimension, as in :func:`solve_minmax`.
 
     Returns
     -------
@@ -146,26 +157,36 @@ def solve_minmax_path(
     moments, d_max = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
+    deadline_of(time_limit, 0.0)
     inner = min(d_max, moments.shape[1] - 1)
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
     moments = in_units(moments, unit)
     pencil = Pencil(moments)
     if only_varying(objective, moments) is not None:
         results = [
-            solve_minmax(moments, d, objective=objective, tol=tol, max_iter=max_iter) for d in range(1, inner + 1)
+            solve_minmax(moments, d, objective=objective, tol=tol, max_iter=max_iter, time_limit=time_limit)
+            for d in range(1, inner + 1)
         ]
     elif len(moments) > 2 or objective == "nash":
         from fairpca.solvers.minmax._groups import several_groups
 
-        results = [several_groups(pencil, d, objective, tol, max_iter, perf_counter()) for d in range(1, inner + 1)]
+        results = []
+        for d in range(1, inner + 1):
+            started = perf_counter()
+            pencil.deadline = deadline_of(time_limit, started)
+            found = several_groups(pencil, d, objective, tol, max_iter, started)
+            results.append(told_of_limit(found, pencil.deadline))
     else:
         started = perf_counter()
+        pencil.deadline = deadline_of(time_limit, started)
         problem = TwoGroups(pencil, objective, max_iter)
         guesses: list[float | None] = [None] * inner if pencil.is_dense else problem.prepare_path(inner)
         results = []
         for d in range(1, inner + 1):
-            results.append(problem.solve(d, tol, started, start=guesses[d - 1]))
+            found = problem.solve(d, tol, started, start=guesses[d - 1])
+            results.append(told_of_limit(found, pencil.deadline))
             started = perf_counter()
+            pencil.deadline = deadline_of(time_limit, started)
     if d_max > inner:
         results.append(trivial_result(moments, objective))
     return [result_in_units(result, unit, logarithmic=objective == "nash") for result in results]
@@ -255,7 +276,7 @@ class TwoGroups:
                     break
                 start = optimum.t
             bound = self.proved(d, optimum)
-            if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal":
+            if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal" or pencil.late:
                 break
         else:
             # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its

@@ -16,9 +16,11 @@ from fairpca.solvers.minmax._problem import (
     Objective,
     certified_status,
     check_problem,
+    deadline_of,
     has_variance,
     oriented,
     references,
+    told_of_limit,
 )
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
@@ -30,7 +32,12 @@ _STARTS = 4  # of that search, beside the eigenvectors
 
 
 def solve_minmax_nested(
-    moments: np.ndarray, n_components: int, *, objective: Objective = "loss", tol: float = 1e-9
+    moments: np.ndarray,
+    n_components: int,
+    *,
+    objective: Objective = "loss",
+    tol: float = 1e-9,
+    time_limit: float | None = None,
 ) -> SolverResult:
     r"""Choose d orthonormal directions greedily: each optimises the criterion of all chosen so far.
 
@@ -53,6 +60,8 @@ def solve_minmax_nested(
         As in :func:`~fairpca.solvers.minmax.solve_minmax`.
     tol : float
         Relative gap of every step for status "optimal".
+    time_limit : float, optional
+        Seconds after which the directions that are left are chosen with few steps each.
 
     Returns
     -------
@@ -63,6 +72,7 @@ def solve_minmax_nested(
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
     check_number("tol", tol, low=0, low_open=True)
+    deadline = deadline_of(time_limit, started)
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
     moments = in_units(moments, unit)
     m, p = moments.shape[:2]
@@ -84,7 +94,7 @@ def solve_minmax_nested(
         criterion = GeometricMean() if mean else WorstGroup((compared - kept)[counted])
         # The trace of a projection on one direction is one, so what is kept already may stand on the diagonal.
         A = S[counted] + (kept[counted][:, None, None] * np.eye(p - j) if mean else 0.0)
-        x, found, bound, n = _direction(A, criterion)
+        x, found, bound, n = _direction(A, criterion, deadline)
         n_iter += n
         weights = np.zeros(m)
         weights[counted] = found.weights / found.weights.sum()
@@ -94,7 +104,8 @@ def solve_minmax_nested(
         value = criterion.cost(np.einsum("i,gij,j->g", x, A, x))
         floor = ROUNDING if mean else ROUNDING * float(traces.max())
         step = certified_status(value, bound, tol, floor, criterion.unit(value))
-        status = status if step == "optimal" else "converged"
+        if step != "optimal":
+            status = "max_iter" if status == "max_iter" or perf_counter() > deadline else "converged"
         found_here = oriented("nash" if mean else objective, value, min(bound, value))
         steps.append({name: found_here[name] for name in ("objective", "bound")})
     extra = {
@@ -119,10 +130,12 @@ def solve_minmax_nested(
         extra=extra,
         **found_here,
     )
-    return result_in_units(result, unit)
+    return told_of_limit(result_in_units(result, unit), deadline)
 
 
-def _direction(A: np.ndarray, criterion: GeometricMean | WorstGroup) -> tuple[np.ndarray, Small, float, int]:
+def _direction(
+    A: np.ndarray, criterion: GeometricMean | WorstGroup, deadline: float
+) -> tuple[np.ndarray, Small, float, int]:
     """Return the best unit vector found, the relaxation's solution, its bound and the decompositions."""
     q = A.shape[1]
     if len(A) == 1 or q == 1:
@@ -135,15 +148,15 @@ def _direction(A: np.ndarray, criterion: GeometricMean | WorstGroup) -> tuple[np
         optimum = maximise_on_line(A[0], A[1], float(a[0]), float(a[1]), 1)
         found = Small(None, optimum.sums, np.array([optimum.t, 1.0 - optimum.t]), optimum.n_points)  # type: ignore[arg-type]
         return optimum.V[:, 0], found, optimum.phi, optimum.n_points
-    found = criterion.solve(A, 1, None)
+    found = criterion.solve(A, 1, None, deadline)
     point = found.point
     bound = criterion.dual(found.weights, float(np.linalg.eigvalsh(np.tensordot(found.weights, A, 1))[-1]))
     if point.fractional.shape[1] == 0:
         return point.ones[:, 0], found, bound, found.steps
-    return _single(A, criterion, found), found, bound, found.steps
+    return _single(A, criterion, found, deadline), found, bound, found.steps
 
 
-def _single(A: np.ndarray, criterion: GeometricMean | WorstGroup, found: Small) -> np.ndarray:
+def _single(A: np.ndarray, criterion: GeometricMean | WorstGroup, found: Small, deadline: float) -> np.ndarray:
     """Look for one direction near a fractional solution: eigenvectors and mixtures, each improved locally."""
     point = found.point
     p, R = np.linalg.eigh(point.block)
@@ -160,6 +173,8 @@ def _single(A: np.ndarray, criterion: GeometricMean | WorstGroup, found: Small) 
 
     best = min(starts, key=cost)
     for start in starts:
+        if perf_counter() > deadline:
+            break
         y = _improved(B / size, criterion, start, size)
         if cost(y) < cost(best):
             best = y

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers.minmax._groups import several_groups
-from fairpca.solvers.minmax._problem import Objective, has_variance
+from fairpca.solvers.minmax._problem import Objective, deadline_of, has_variance, told_of_limit
 from fairpca.solvers.minmax.dual import TwoGroups
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral import StreamedPencil, result_in_units, safe_unit
@@ -42,6 +42,7 @@ def solve_minmax_wide(
     centering: str = "group",
     tol: float = 1e-9,
     max_iter: int = 100,
+    time_limit: float | None = None,
 ) -> SolverResult:
     """Solve the problem of :func:`~fairpca.solvers.minmax.solve_minmax` by passes over the rows.
 
@@ -54,7 +55,7 @@ def solve_minmax_wide(
         Products of the groups' covariances with vectors.
     n_components : int
         d, less than the number of columns.
-    objective, tol, max_iter
+    objective, tol, max_iter, time_limit
         As in :func:`~fairpca.solvers.minmax.solve_minmax`.
     centering : {"group", "overall", "none"}
         What is subtracted before second moments are taken.
@@ -87,9 +88,10 @@ def solve_minmax_wide(
         )
     unit = safe_unit(traces)
     pencil = StreamedPencil(multiply, traces * unit, p, tol=_RESIDUAL)
+    pencil.deadline = deadline_of(time_limit, started)
     if m == 2 and objective != "nash":
         result = TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     else:
         result = several_groups(pencil, d, objective, tol, max_iter, started)
-    result = result_in_units(result, unit, logarithmic=objective == "nash")
+    result = told_of_limit(result_in_units(result, unit, logarithmic=objective == "nash"), pencil.deadline)
     return replace(result, certificate="estimate")

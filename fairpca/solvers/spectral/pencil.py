@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,8 @@ class Pencil:
         Largest relative residual accepted so far.
     keep : list of (weights, d)
         Top spaces that a compression of the basis must preserve besides those asked for at that moment.
+    deadline : float
+        Time of ``perf_counter`` after which the basis no longer grows, however inaccurate its pairs are.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Pencil:
         self.n_small = self.n_large = self.n_products = self.version = 0
         self.residual = 0.0
         self.keep: list[tuple[Sequence[float] | np.ndarray, int]] = []
+        self.deadline = np.inf
         self.is_dense = False
         self._max_basis = max_basis
         self._random_state = random_state
@@ -115,6 +119,11 @@ class Pencil:
     def n_matrices(self) -> int:
         """Number of matrices."""
         return len(self._products)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline is over."""
+        return perf_counter() > self.deadline
 
     @property
     def small(self) -> np.ndarray:
@@ -269,8 +278,8 @@ class Pencil:
         tol = self.tol if tol is None else tol
         self._limit = max(self._limit, self._max_basis or 4 * (d + 30))
         grew = self._require(d)
-        stalled = 0
-        while True:
+        stalled, worst = 0, 0.0
+        while not self.late:
             blocks, worst = self._residuals(targets, d, tol)
             if not blocks or self._size == self.n_features:
                 break
