@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from fairpca.experiments.engine.registry import names
 from fairpca.experiments.engine.verdicts import Verdict, as_records, register_claims
 from fairpca.published import load_settings
 
-__all__ = ["Setting", "compared_settings", "judge_settings", "lists", "numbers", "register_settings"]
+__all__ = ["COMPARED", "Setting", "judge_settings", "lists", "numbers", "register_settings"]
 
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d*)?(?:e[-−+]?\d+)?", re.IGNORECASE)
 
 # What is used, in words; whether it is what the paper states; and why, where it is not.
 Setting = Callable[[str, float], tuple[str, bool, str]]
 
-_COMPARED: dict[str, dict[str, Setting]] = {}
+# What every paper has registered, for whoever asks whether a comparison could fail.
+COMPARED: dict[str, dict[str, Setting]] = {}
 
 
 def numbers(text: str) -> tuple[float, ...]:
@@ -64,30 +64,13 @@ def register_settings(paper: str, settings: Mapping[str, Setting], title: str, *
     inputs : iterable of str
         What the functions read, as in :func:`register`; the paper's statements are known.
     """
-    _COMPARED[paper] = dict(settings)
+    COMPARED[paper] = dict(settings)
     register_claims(
         f"{paper}/settings",
-        partial(_run_settings, paper, _COMPARED[paper]),
+        partial(_run_settings, paper, COMPARED[paper]),
         title,
         inputs=(f"published/{paper}/settings", *inputs),
     )
-
-
-def compared_settings(paper: str) -> dict[str, Setting]:
-    """Return what compares a paper's stated settings with those in use.
-
-    Parameters
-    ----------
-    paper : str
-        One of those with experiments, here or in an added checkout.
-
-    Returns
-    -------
-    dict of str to callable
-        As given to :func:`register_settings`; empty for a paper that has not called it.
-    """
-    names()  # imports every paper's experiments, which register
-    return dict(_COMPARED.get(paper, {}))
 
 
 def _run_settings(paper: str, settings: Mapping[str, Setting], *, method: str) -> list[dict[str, Any]]:
