@@ -158,7 +158,7 @@ def test_a_limit_of_time_ends_every_search_with_a_valid_answer(model, groups):
         model.fit(X, sensitive_features=codes % groups)
     result = model.result_
     assert result.status != "optimal"
-    if result.certificate == "proof":
+    if result.certificate == "proof" and not getattr(model, "nested", False):  # where it is of the last direction
         free = clone(model).set_params(options=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

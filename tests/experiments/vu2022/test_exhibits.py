@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from fairpca import RFPCA, published
-from fairpca.bench import rfpca as bench
 from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import get, load_results, recompute, run
 from fairpca.experiments.vu2022 import claims, dimensions, methods, pareto, radius, rounding, table2, tables, toy
@@ -50,8 +49,9 @@ def test_cfpca_readings(german):
     assert len(methods.cfpca_both("stated").settings) == 5
 
 
-def test_bench_and_tables_have_one_grid():
-    assert [(setting["lam"], setting["alpha"]) for setting in methods.rfpca("printed").settings] == bench.GRID
+def test_tables_have_the_paper_s_grid_and_steps():
+    settings = [{"lam": lam, "alpha": alpha} for alpha in (0.05, 0.1, 0.15) for lam in (0, 0.5, 1, 1.5, 2, 2.5)]
+    assert methods.rfpca("printed").settings == settings
     estimator = methods.rfpca("printed").estimator
     assert (estimator.max_iter, estimator.options["n_starts"]) == (1000, 21)
     assert methods.fairpca("printed").estimator.max_iter == 1000
