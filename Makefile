@@ -19,14 +19,19 @@ PYTHON = $(BIN)python
 # The address of the published book, for a sitemap and for links from elsewhere; empty if it has none.
 BOOK_URL ?=
 
+# A folder with the data that are not bundled; set but empty, nothing beside the checkout is looked at.
+FAIRPCA_MIRROR ?= $(abspath $(wildcard ../shared/data))
+
 export PYTHONUNBUFFERED = 1
 export BOOK_URL
+export FAIRPCA_MIRROR
 
-.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-lowest lint lock dist clean
+.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-mirror test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
 	@echo "make test       run all tests, chapters included"
+	@echo "make test-mirror the tests of data that are not bundled, which FAIRPCA_MIRROR must hold"
 	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
 	@echo "make pdf        the built book as one PDF, printed by Chromium"
 	@echo "make report     the replication report from the stored results, as HTML and PDF, in _build/report"
@@ -78,6 +83,10 @@ check-site: setup
 # Many tests wait for processes of their own, so there is one more of them than processors.
 test: setup
 	$(PYTHON) -m pytest --numprocesses $$(($(JOBS) + 1)) --dist worksteal
+
+test-mirror: setup
+	@if [ -z "$(FAIRPCA_MIRROR)" ]; then echo "Nothing to do: FAIRPCA_MIRROR names no folder with the data."; \
+	  else $(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal -m mirror; fi
 
 # An environment of its own; tests of chapters, site and stored results belong to the locked versions.
 test-lowest:

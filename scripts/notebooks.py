@@ -191,13 +191,6 @@ def content_digest(notebook: Any) -> str:
     return hashlib.sha256(json.dumps(notebook.cells, sort_keys=True).encode()).hexdigest()
 
 
-def default_mirror(root: Path = ROOT) -> None:
-    """Use the data mirror beside the checkout when there is one and nothing else was said."""
-    mirror = root.parent / "shared" / "data"
-    if mirror.is_dir():
-        os.environ.setdefault("FAIRPCA_MIRROR", str(mirror))
-
-
 @contextmanager
 def _kernel_environment(root: Path) -> Iterator[None]:
     """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""

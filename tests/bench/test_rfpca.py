@@ -1,6 +1,7 @@
 """The RFPCA benchmark runs and compares methods that solve the same problem; nothing is timed here."""
 
 import numpy as np
+import pytest
 
 from fairpca.bench import rfpca
 from fairpca.datasets import DataError, load, where
@@ -12,6 +13,7 @@ def load_without_network(name):
     return load(name)
 
 
+@pytest.mark.mirror
 def test_quick_run_compares_like_with_like(monkeypatch):
     monkeypatch.setattr(rfpca, "_best_of", lambda call, repeats: (call(), 1.0)[1])
     monkeypatch.setattr(rfpca, "load", load_without_network)
