@@ -8,44 +8,66 @@ PY      ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do 
              $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 ifeq ($(VENV),none)
-BIN   =
-READY =
+BIN    =
+READY  =
+TESTED =
 else
-BIN   = $(VENV)/bin/
-READY = $(VENV)/.ready
+BIN    = $(VENV)/bin/
+READY  = $(VENV)/.ready
+TESTED = $(VENV)/.tested
 endif
 PYTHON = $(BIN)python
 
-# The address of the published book, for a sitemap and for links from elsewhere; empty if it has none.
-BOOK_URL ?=
+# The addresses of the published book and of the repository; empty as long as there is none. The first makes a sitemap,
+# the second fills buttons, badges and metadata (make address).
+BOOK_URL       ?=
+REPOSITORY_URL ?=
 
 export PYTHONUNBUFFERED = 1
-export BOOK_URL
+export BOOK_URL REPOSITORY_URL
 
-.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-lowest lint lock dist clean
+.PHONY: help setup setup-test address notebooks book site pdf report check-site test test-lowest lint lock dist clean
 
 help:
-	@echo "make book       execute the chapters and build the site in _build/html"
-	@echo "make test       run all tests, chapters included"
-	@echo "make check-site open every page of the site in Chromium: axe, console, widths, live figures"
-	@echo "make pdf        the built book as one PDF, printed by Chromium"
-	@echo "make report     the replication report from the stored results, as HTML and PDF, in _build/report"
-	@echo "make notebooks  execute the chapters that have changed"
-	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
-	@echo "make lint       ruff and mypy"
-	@echo "make setup      create .venv with the locked versions"
-	@echo "make lock       resolve requirements.lock anew"
-	@echo "make dist       wheel and source archive in dist"
-	@echo "make clean      remove what was built; .venv stays"
-	@echo "PROFILE=paper runs the experiments in the chapters in full; JOBS=2 is the number of processes."
+	@echo "Targets; what stands behind a name are the variables that it takes:"
+	@echo "  make book         execute the chapters, build the site in _build/html      PROFILE JOBS BOOK_URL REPOSITORY_URL"
+	@echo "  make test         run all tests, chapters included                         JOBS"
+	@echo "  make notebooks    execute the chapters that have changed                   PROFILE JOBS"
+	@echo "  make report       the replication report from the stored results, as HTML and PDF, in _build/report"
+	@echo "  make check-site   open every page of the built site in Chromium            JOBS"
+	@echo "  make pdf          the built book as one PDF, printed by Chromium"
+	@echo "  make lint         ruff and mypy"
+	@echo "  make test-lowest  the package's tests with the lowest versions that pyproject.toml allows   JOBS"
+	@echo "  make setup        create .venv with what the book needs"
+	@echo "  make setup-test   add what the tests need"
+	@echo "  make lock         resolve both locks anew                                  UPGRADE=--upgrade takes newer versions"
+	@echo "  make address      write the repository's address into README and metadata  REPOSITORY_URL"
+	@echo "  make dist         wheel and source archive in dist                         REPOSITORY_URL"
+	@echo "  make clean        remove what was built; .venv stays"
+	@echo "Variables, for instance make book JOBS=4:"
+	@echo "  PROFILE=smoke     smoke computes a slice of every exhibit, paper computes all of it"
+	@echo "  JOBS=2            processes at the same time"
+	@echo "  VENV=.venv        where the environment is; VENV=none uses the one that is active"
+	@echo "  PY=python3        the interpreter, 3.11 or later, that makes the environment"
 
 setup: $(READY)
 
+setup-test: $(TESTED)
+
+# pip shows a line for each package that it fetches; the environment lies inside the checkout.
+PIP = $(VENV)/bin/python -m pip install --disable-pip-version-check --no-input
+
 $(VENV)/.ready: pyproject.toml requirements.lock
 	@test -n "$(PY)" || { echo "Python 3.11 or later is needed; name it with PY=/path/to/python3"; exit 1; }
+	@echo "Setting up $(VENV) with the packages that the book needs (about 1.2 GB, some minutes, once)"
 	$(VENV)/bin/python -m pip --version > /dev/null 2>&1 || $(PY) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --require-hashes --requirement requirements.lock
+	$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.ready requirements-test.lock
+	@echo "Adding the packages that the tests need (about 0.7 GB, once)"
+	$(PIP) --require-hashes --requirement requirements.lock --requirement requirements-test.lock
 	@touch $@
 
 notebooks: setup
@@ -63,20 +85,17 @@ site:
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"
 
-pdf: setup
+pdf: setup-test
 	$(PYTHON) scripts/pdf.py _build/html _build/fair-pca.pdf
 
 report: setup
 	$(PYTHON) scripts/report.py _build/report
 
-neurolibre: setup
-	$(PYTHON) scripts/neurolibre.py _build/neurolibre
-
-check-site: setup
+check-site: setup-test
 	$(PYTHON) scripts/check_site.py _build/html --jobs $(JOBS)
 
 # Many tests wait for processes of their own, so there is one more of them than processors.
-test: setup
+test: setup-test
 	$(PYTHON) -m pytest --numprocesses $$(($(JOBS) + 1)) --dist worksteal
 
 # An environment of its own; tests of chapters, site and stored results belong to the locked versions.
@@ -89,15 +108,19 @@ test-lowest:
 	_build/lowest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal tests/metrics tests/solvers tests/plotting \
 	  tests/test_sklearn_contract.py tests/test_minmax.py tests/test_rfpca.py tests/test_synthetic.py
 
-lint: setup
+lint: setup-test
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
 # UPGRADE=--upgrade takes the newest versions that pyproject.toml allows; without it, what may stay stays.
-lock: setup
+lock: setup-test
 	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
 	$(PYTHON) scripts/lock.py _build/uv/bin/uv $(UPGRADE)
+
+# Fill README.md, CITATION.cff, codemeta.json and ro-crate-metadata.json; without REPOSITORY_URL the address is removed.
+address: setup
+	$(PYTHON) scripts/address.py
 
 dist: setup
 	rm -rf dist

@@ -100,7 +100,7 @@ def test_codemeta_needs_what_the_package_needs() -> None:
 
 
 def test_every_dependency_has_a_lowest_version() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf8")
+    lock = "".join((ROOT / f"requirements{end}.lock").read_text(encoding="utf8") for end in ("", "-test"))
     found = lowest.lowest(PYPROJECT, lock)
     names = {line.partition("==")[0] for line in found if "==" in line}
     assert {Requirement(text).name for text in PYPROJECT["project"]["dependencies"]} <= names
