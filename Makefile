@@ -26,10 +26,10 @@ REPOSITORY_URL ?=
 export PYTHONUNBUFFERED = 1
 export BOOK_URL REPOSITORY_URL
 
-.PHONY: help setup setup-test address notebooks book site pdf report check-site test test-lowest lint lock dist clean
+.PHONY: help setup setup-test address notebooks book site pdf report check-site check-external check-tag publish test test-package test-lowest test-newest test-engines lint lock dist clean
 
 help:
-	@echo "Targets; what stands behind a name are the variables that it takes:"
+	@echo "Targets, each with the variables that it takes:"
 	@echo "  make book         execute the chapters, build the site in _build/html      PROFILE JOBS BOOK_URL REPOSITORY_URL"
 	@echo "  make test         run all tests, chapters included                         JOBS"
 	@echo "  make notebooks    execute the chapters that have changed                   PROFILE JOBS"
@@ -37,7 +37,9 @@ help:
 	@echo "  make check-site   open every page of the built site in Chromium            JOBS"
 	@echo "  make pdf          the built book as one PDF, printed by Chromium"
 	@echo "  make lint         ruff and mypy"
-	@echo "  make test-lowest  the package's tests with the lowest versions that pyproject.toml allows   JOBS"
+	@echo "  make test-package the package's tests alone                                JOBS"
+	@echo "  make test-lowest  the same with the lowest versions that pyproject.toml allows (test-newest: the newest)   JOBS"
+	@echo "  make test-engines the recipes for Spark and Ray, with both installed"
 	@echo "  make setup        create .venv with what the book needs"
 	@echo "  make setup-test   add what the tests need"
 	@echo "  make lock         resolve both locks anew                                  UPGRADE=--upgrade takes newer versions"
@@ -98,15 +100,36 @@ check-site: setup-test
 test: setup-test
 	$(PYTHON) -m pytest --numprocesses $$(($(JOBS) + 1)) --dist worksteal
 
-# An environment of its own; tests of chapters, site and stored results belong to the locked versions.
+# The tests of the package alone; those of chapters, site and stored results belong to the locked versions.
+PACKAGE_TESTS = tests/metrics tests/solvers tests/plotting tests/test_sklearn_contract.py tests/test_minmax.py \
+  tests/test_rfpca.py
+
+# Into the environment that is active, on any system: make test-package VENV=none
+test-package: setup-test
+ifeq ($(VENV),none)
+	python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+endif
+	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal $(PACKAGE_TESTS)
+
+# Environments of their own.
 test-lowest:
 	@test -n "$(PY)" || { echo "Python 3.11 is needed; name it with PY=/path/to/python3"; exit 1; }
 	test -x _build/lowest/bin/python || $(PY) -m venv _build/lowest
 	$(PY) scripts/lowest.py > _build/lowest.txt
 	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement _build/lowest.txt
 	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	_build/lowest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal tests/metrics tests/solvers tests/plotting \
-	  tests/test_sklearn_contract.py tests/test_minmax.py tests/test_rfpca.py tests/test_synthetic.py
+	_build/lowest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal $(PACKAGE_TESTS)
+
+test-newest:
+	test -x _build/newest/bin/python || $(PY) -m venv _build/newest
+	_build/newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --editable ".[test]"
+	_build/newest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal $(PACKAGE_TESTS)
+
+# Spark needs Java.
+test-engines:
+	test -x _build/engines/bin/python || $(PY) -m venv _build/engines
+	_build/engines/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" pyspark ray
+	_build/engines/bin/python -m pytest tests/scale/test_engines.py
 
 lint: setup-test
 	$(PYTHON) -m ruff check .
@@ -117,6 +140,19 @@ lint: setup-test
 lock: setup-test
 	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
 	$(PYTHON) scripts/lock.py _build/uv/bin/uv $(UPGRADE)
+
+check-external: notebooks
+	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
+	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --builder linkcheck --path-output _build/external
+
+# The tag of a release is the version of the package.
+check-tag: setup
+	@test "$$(git describe --exact-match --tags)" = "v$$($(PYTHON) -c 'import fairpca; print(fairpca.__version__)')" \
+	  || { echo "The tag of this commit is not v and the version in pyproject.toml"; exit 1; }
+
+publish:
+	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
+	_build/uv/bin/uv publish --trusted-publishing always dist/*
 
 # Fill README.md, CITATION.cff, codemeta.json and ro-crate-metadata.json; without REPOSITORY_URL the address is removed.
 address: setup

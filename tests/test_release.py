@@ -57,9 +57,17 @@ def test_what_workflows_run_can_be_run_here() -> None:
     commands = [step["run"] for _, step in steps() if "run" in step]
     assert {"make lint", "make book", "make check-site", "make test-lowest", "make dist"} <= set(commands)
     for command in commands:
-        match = re.fullmatch(r"make ([a-z-]+)(?: PY=python)?", command)
+        match = re.fullmatch(r"make ([a-z-]+)(?: PY=python| VENV=none)?", command)
         assert match, f"{command!r}: what CI does is a target of the Makefile, so that it can be done here"
         assert match[1] in targets
+
+
+def test_actions_are_pinned_by_digest_and_keep_no_credentials() -> None:
+    for file, step in steps():
+        if "uses" in step:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]), (file, step)
+            if step["uses"].startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, file
 
 
 def test_pythons_of_the_workflows_are_those_of_the_package() -> None:
