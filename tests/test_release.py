@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import lowest
-import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -124,11 +123,3 @@ def test_every_dependency_has_its_line() -> None:
     listed = {name.strip() for row in rows for name in row[0].split(",")}
     declared = [*PYPROJECT["project"]["dependencies"], *chain(*PYPROJECT["project"]["optional-dependencies"].values())]
     assert listed == {Requirement(text).name for text in declared} - {"fairpca"}
-
-
-def test_what_was_renamed_since_the_last_version_warns() -> None:
-    from fairpca import SolverResult
-
-    result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0, certificate="proof")
-    with pytest.warns(FutureWarning, match="is called bound now"):
-        assert result.lower_bound == 1.0
