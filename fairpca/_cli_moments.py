@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import fairpca
 from fairpca import _cli_table
 from fairpca._interrupts import HeedInterrupts
-from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
@@ -127,8 +126,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         if constant.any():
             names = np.asarray(_names(moments))[constant]
             _cli_table.warn(f"column(s) {', '.join(map(repr, names[:10]))} are constant; they are not scaled.")
-    with Patience(f"still fitting {options.method} to moments", "Ctrl-C stops it, and nothing is written."):
-        estimator.fit(moments.transformed(scale=scale))
+    estimator.fit(moments.transformed(scale=scale))
     outputs.write(_contents(estimator, moments, scale, options))
     for name in (options.components_out, options.model):
         if name:

@@ -73,8 +73,7 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
         "target": options.target,
         "settings": settings,
     }
-    what = f"still building the report on {len(prepared.frame):,} rows"
-    with HeedInterrupts(), _cli_compare.bar("fits", what) as progress:
+    with HeedInterrupts(), _cli_compare.progress_bar("fits") as progress:
         made = built_report(text, parameters, progress)
     outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
     for path in files.values():

@@ -11,7 +11,6 @@ import numpy as np
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
-from fairpca._old_names import accept_old_names
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
 from fairpca.solvers import SolverResult
@@ -276,6 +275,3 @@ class FPCA(BaseFairPCA):
             UserWarning,
             stacklevel=4,
         )
-
-
-accept_old_names(FPCA)

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
-from fairpca._old_names import accept_old_names
 from fairpca._validation import Groups, check_number, check_rows_match
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
@@ -359,6 +358,3 @@ class MBFPCA(BaseFairPCA):
                 UserWarning,
                 stacklevel=4,
             )
-
-
-accept_old_names(MBFPCA)

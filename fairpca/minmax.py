@@ -11,7 +11,6 @@ import numpy as np
 from fairpca._base import BaseFairPCA
 from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
-from fairpca._old_names import accept_old_names, accept_old_path, minmax_path
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.solvers import SolverResult
@@ -255,7 +254,3 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             time_limit=first._options.time_limit,
         )
         return [results[d - 1] for d in dimensions]
-
-
-accept_old_names(MinMaxFairPCA)
-accept_old_path(MinMaxFairPCA, minmax_path)

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from fairpca._base import BaseFairPCA
 from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
-from fairpca._old_names import accept_old_names, accept_old_path, rfpca_path
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number
 from fairpca.solvers import SolverResult
@@ -267,7 +266,3 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             tol=first._options.tol,
             max_iter=first.max_iter,
         )
-
-
-accept_old_names(RFPCA)
-accept_old_path(RFPCA, rfpca_path)

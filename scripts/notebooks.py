@@ -277,6 +277,7 @@ def execute(
                 progress_bar=False,
                 request_save_on_cell_execute=False,
                 execution_timeout=timeout,
+                extra_arguments=["--IPKernelApp.log_level=50"],  # the transport of a local kernel is not news
             )
         done = nbformat.read(after, 4)
         _refuse_stderr(done, name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairpca._resources import data_paths, paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.published.comparison import compare
 from fairpca.published.declarations import (
@@ -38,7 +38,7 @@ _WORDS = {
 
 def _folder(paper: str, results: str | Path | None) -> Path:
     """Folder with our results for a paper."""
-    return paper_path("results", paper) if results is None else Path(results) / paper
+    return data_path("results") / paper if results is None else Path(results) / paper
 
 
 def _answers(exhibit: Exhibit, results: str | Path | None) -> pd.DataFrame | None:
@@ -182,7 +182,7 @@ def undeclared(results: str | Path | None = None) -> list[str]:
     list of str
         Sorted; empty if everything is declared.
     """
-    folders = data_paths("results") if results is None else [Path(results)]
+    folders = [data_path("results") if results is None else Path(results)]
     there = {path.parent.name for folder in folders for path in folder.glob("*/*.csv")}
     return sorted(there - {paper.name for paper in papers()})
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
@@ -60,7 +60,7 @@ def measured(
     found: dict[tuple[str, ...], tuple[float, float]] = {}
     for name in dict.fromkeys(tolerance.derived_from for tolerance in tolerances if tolerance.derived_from):
         paper, _, stem = name.partition("/")
-        path = (paper_path("results", paper) if results is None else Path(results) / paper) / f"{stem}.csv"
+        path = (data_path("results") / paper if results is None else Path(results) / paper) / f"{stem}.csv"
         if path.is_file():
             table = read_table(path)
             for row in table[table["exhibit"] == exhibit].to_dict("records"):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from fairpca._resources import data_paths
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 
 __all__ = [
@@ -256,7 +256,7 @@ def papers() -> list[Paper]:
     list of Paper
         By their `order`, then by name.
     """
-    found = [_read(path) for folder in data_paths("published") for path in folder.glob("*/paper.json")]
+    found = [_read(path) for path in data_path("published").glob("*/paper.json")]
     names = [entry.name for entry in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

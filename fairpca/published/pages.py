@@ -9,7 +9,7 @@ from html import escape
 import pandas as pd
 
 from fairpca import datasets
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.published.board import VERDICTS, unanswered
 from fairpca.published.comparison import KEYS
@@ -243,13 +243,13 @@ def _result(what: str) -> str:
     keys, arrow, wanted = (part.strip() for part in what.partition("->"))
     name, *conditions = keys.split()
     if not arrow:
-        folder = paper_path("results", name)
+        folder = data_path("results") / name
         files = [path for path in sorted(folder.glob("*.csv")) if path.stem == "settings" or path.stem[:6] == "claims"]
         judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
         rows = judged[judged["id"] == " ".join(conditions)]
         column, style = "ours", ""
     else:
-        rows = read_table(paper_path("results", name.partition("/")[0]) / f"{name.partition('/')[2]}.csv")
+        rows = read_table(data_path("results") / name.partition("/")[0] / f"{name.partition('/')[2]}.csv")
         for key, _, value in (condition.partition("=") for condition in conditions):
             rows = rows[rows[key].astype(str) == value]
         column, _, style = wanted.partition(":")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-
-from fairpca._old_names import accept_old_bound
 
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
@@ -78,12 +75,6 @@ class SolverResult:
         return abs(self.objective - self.bound)
 
     @property
-    def lower_bound(self) -> float:
-        """Old name of `bound`, which is an upper bound where the objective is maximised."""
-        warnings.warn("SolverResult.lower_bound is called bound now.", FutureWarning, stacklevel=2)
-        return self.bound
-
-    @property
     def relative_gap(self) -> float:
         """Gap divided by the larger of the two bounds' magnitudes (0 when both vanish)."""
         scale = max(abs(self.objective), abs(self.bound))
@@ -95,6 +86,3 @@ class SolverResult:
             f"SolverResult(status={self.status!r}, objective={self.objective:.10g}{bound}, "
             f"n_iter={self.n_iter}, seconds={self.seconds:.3g})"
         )
-
-
-accept_old_bound(SolverResult)

@@ -90,7 +90,7 @@ def test_counts_of_verdicts_by_hand():
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     folder = toy_paper.write(tmp_path)
-    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
+    monkeypatch.setattr("fairpca._resources._PACKAGE", tmp_path / "fairpca")
     return folder
 
 

@@ -126,7 +126,7 @@ def test_readme_has_the_tables_of_today():
 
 def test_readme_shows_an_added_paper(tmp_path, monkeypatch):
     toy_paper.write(tmp_path)
-    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
+    monkeypatch.setattr("fairpca._resources._PACKAGE", tmp_path / "fairpca")
     text = readme.texts()[readme.README]
     assert "| Toy et al., *Coins*, Nowhere 2030 | the coins |" in text
     assert "| Toy et al., Table 1, Figure 1 | `chapters/toy2030/coins.md` |" in text
