@@ -104,6 +104,10 @@ check-site: setup-test
 test: setup-test
 	$(PYTHON) -m pytest --numprocesses $$(($(JOBS) + 1)) --dist worksteal
 
+test-mirror: setup-test
+	@if [ -z "$(FAIRPCA_MIRROR)" ]; then echo "Nothing to do: FAIRPCA_MIRROR names no folder with the data."; \
+	  else $(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal -m mirror; fi
+
 # The tests of the package alone; those of chapters, site and stored results belong to the locked versions.
 PACKAGE_TESTS = tests/metrics tests/solvers tests/plotting tests/test_sklearn_contract.py tests/test_minmax.py \
   tests/test_rfpca.py
