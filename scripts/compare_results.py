@@ -1,7 +1,7 @@
 """Compare the numbers in ``data/results`` with those of a commit, key by key.
 
     python scripts/compare_results.py                                  against the baseline commit
-    python scripts/compare_results.py --moved vu2022/toy lee2022/table1:sd
+    python scripts/compare_results.py --moved paper/table1 paper/table2:sd
     python scripts/compare_results.py @moved.txt                       arguments from a file, one a line
 
 A number has moved if it differs by more than 1e-5 of max(|value|, 1e-6) and by more than what ABSOLUTE allows for its

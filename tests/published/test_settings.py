@@ -5,12 +5,22 @@ import re
 import pytest
 
 from fairpca import published
+from fairpca.datasets._catalog import CATALOG
 from fairpca.experiments.engine.runner import names, recompute
 from fairpca.experiments.engine.statements import COMPARED, lists, numbers
 
-PAPERS = [paper.name for paper in published.papers() if len(published.load_settings(paper.name))]
-READ = {"lee2022": ("synthetic1", "synthetic2"), "samadi2018": ("lfw",)}  # data that are not bundled
-WITH_DATA = [pytest.param(paper, marks=pytest.mark.mirror(*READ.get(paper, ()))) for paper in PAPERS]
+STATED = [paper for paper in published.papers() if len(published.load_settings(paper.name))]
+PAPERS = [paper.name for paper in STATED]
+# With the data sets of each paper that are not bundled.
+WITH_DATA = [
+    pytest.param(
+        paper.name,
+        marks=pytest.mark.mirror(
+            *(name for name, entry in CATALOG.items() if entry.paper.startswith(paper.short) and not entry.bundled)
+        ),
+    )
+    for paper in STATED
+]
 
 
 def _compared(paper):
