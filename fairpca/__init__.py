@@ -52,7 +52,6 @@ __all__ = [
 
 
 _MODULES = (
-    "bench",
     "cli",
     "datasets",
     "experiments",
@@ -63,7 +62,6 @@ _MODULES = (
     "published",
     "report",
     "scale",
-    "selfcheck",
     "solvers",
     "synthetic",
 )

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.optimize
+from bench_mbf import naive_repms
 from pymanopt.manifolds import Grassmann
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from fairpca import MBFPCA
-from fairpca.bench.mbf import naive_repms
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared

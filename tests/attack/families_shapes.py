@@ -6,10 +6,10 @@ import traceback
 from collections.abc import Iterator
 
 import numpy as np
+from families_finding import Family, Finding
+from families_problems import hostile_rows
 
 from fairpca import FPCA, MBFPCA, PCA, RFPCA, LinearEraser, MeanFairPCA, MinMaxFairPCA
-from fairpca.selfcheck._finding import Family, Finding
-from fairpca.selfcheck._problems import hostile_rows
 
 __all__ = ["FAMILIES"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from timing import cpu_seconds
 
 from fairpca import GroupMoments
 from fairpca._validation import encode_groups
-from fairpca.bench._timing import cpu_seconds
 
 __all__ = ["run"]
 

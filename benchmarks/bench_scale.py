@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from timing import best_of_each, cpu_seconds
 
 from fairpca import GroupMoments
-from fairpca.bench._timing import best_of_each, cpu_seconds
 from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
 from fairpca.experiments.scale.rows import Generated, in_own_process
 from fairpca.scale.frames import Columns

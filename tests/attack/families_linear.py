@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from families_finding import Family, Finding
+from families_problems import hostile_rows, planes
 
 from fairpca import FPCA, PCA, LinearEraser, MeanFairPCA
-from fairpca.selfcheck._finding import Family, Finding
-from fairpca.selfcheck._problems import hostile_rows, planes
 
 __all__ = ["FAMILIES"]
 

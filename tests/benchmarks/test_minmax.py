@@ -1,10 +1,10 @@
 """The benchmark of the min-max solvers runs, and its rival solves the same problem."""
 
+import bench_minmax as minmax
 import numpy as np
 import pytest
 from minmax_cases import moments
 
-from fairpca.bench import minmax
 from fairpca.solvers.minmax import solve_minmax
 
 

@@ -1,8 +1,8 @@
 """The benchmark of FPCA measures what it says."""
 
+import bench_fpca as bench
 import numpy as np
 
-from fairpca.bench import fpca as bench
 from fairpca.solvers.fpca import RefereeOutcome
 
 

@@ -27,9 +27,9 @@ import pandas as pd
 from scipy.linalg import eigh
 from scipy.optimize import minimize_scalar
 from threadpoolctl import threadpool_limits
+from timing import cpu_seconds
 
 from fairpca import GroupMoments
-from fairpca.bench._timing import cpu_seconds
 from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 

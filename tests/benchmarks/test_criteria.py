@@ -1,10 +1,10 @@
 """The benchmark of the criteria: its rival converges to our optimum, and its small run is complete."""
 
+import bench_criteria as criteria
 import numpy as np
 import pytest
+from hostile_spectra import KINDS, hostile_moments
 
-from fairpca.bench import criteria
-from fairpca.selfcheck.spectra import KINDS, hostile_moments
 from fairpca.solvers.minmax import solve_minmax
 
 

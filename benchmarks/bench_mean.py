@@ -38,9 +38,9 @@ import pandas as pd
 from scipy import sparse
 from scipy.linalg import eigh, null_space
 from threadpoolctl import threadpool_limits
+from timing import cpu_seconds
 
 from fairpca import GroupMoments, MeanFairPCA, MinMaxFairPCA, WideRows
-from fairpca.bench._timing import cpu_seconds
 
 __all__ = ["power_steps", "run"]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from bench_mmd import closed_form
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca.bench.mmd import closed_form
 from fairpca.datasets import load
 from fairpca.mbfpca import MBFPCA
 from fairpca.solvers.mbf import MBFProblem, REPMSOptions, row_space, solve_repms

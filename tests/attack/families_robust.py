@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from families_finding import Family, Finding
+from families_problems import kept, planes
+from hostile_spectra import hostile_moments
 
-from fairpca.selfcheck._finding import Family, Finding
-from fairpca.selfcheck._problems import kept, planes
-from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups, solve_rfpca_subgradient
 from fairpca.solvers.rfpca.subgradient import Retraction
 

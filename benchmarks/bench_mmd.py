@@ -17,8 +17,8 @@ from time import perf_counter
 import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
+from timing import best_of_each, wall_seconds
 
-from fairpca.bench._timing import best_of_each, wall_seconds
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights, subsampled
 
 __all__ = ["closed_form", "closed_form_value", "lean_gram", "one_gram", "run"]

@@ -1,9 +1,9 @@
 """The RFPCA benchmark runs and compares methods that solve the same problem; nothing is timed here."""
 
+import bench_rfpca as rfpca
 import numpy as np
 import pytest
 
-from fairpca.bench import rfpca
 from fairpca.datasets import DataError, load, where
 
 

@@ -1,8 +1,7 @@
 """The benchmark of scale runs and reports what it measured."""
 
+import bench_scale as scale
 import pytest
-
-from fairpca.bench import scale
 
 pytest.importorskip("pyarrow")
 

@@ -16,9 +16,9 @@ from time import perf_counter
 
 import numpy as np
 import pandas as pd
+from timing import best_of_each
 
 from fairpca._moments import GroupMoments
-from fairpca.bench._timing import best_of_each
 from fairpca.datasets import DataError, load, standardise
 from fairpca.solvers.rfpca import (
     ambiguity_radii,

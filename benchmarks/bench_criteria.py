@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hostile_spectra import hostile_moments
 from threadpoolctl import threadpool_limits
+from timing import cpu_seconds
 
-from fairpca.bench._timing import cpu_seconds
-from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import Objective, rank_bound, solve_minmax
 
 __all__ = ["hostile", "mirror_prox", "rivals", "run", "sources"]
@@ -133,8 +133,9 @@ def rivals(sizes: tuple[int, ...], steps: int, d: int = 3) -> pd.DataFrame:
 
 def frontiers(names: tuple[str, ...], d: int = 3) -> pd.DataFrame:
     """Score the grid of Vu et al. by the share of the frontier's area that it misses; one row a data set."""
+    from bench_rfpca import GRID
+
     from fairpca import RFPCA, GroupMoments
-    from fairpca.bench.rfpca import GRID
     from fairpca.datasets import load, standardise
 
     rows = []

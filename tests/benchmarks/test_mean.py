@@ -1,10 +1,10 @@
 """The benchmark of mean matching runs, and what it says of the methods is true."""
 
+import bench_mean as mean
 import numpy as np
 import pytest
 
 from fairpca import MeanFairPCA, WideRows
-from fairpca.bench import mean
 
 
 @pytest.fixture(scope="module")
