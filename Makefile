@@ -22,7 +22,7 @@ BOOK_URL ?=
 export PYTHONUNBUFFERED = 1
 export BOOK_URL
 
-.PHONY: help setup notebooks book site pdf report neurolibre check-site test test-lowest lint lock dist clean
+.PHONY: help setup notebooks results book site pdf report neurolibre check-site test test-lowest lint lock dist clean
 
 help:
 	@echo "make book       execute the chapters and build the site in _build/html"
@@ -31,13 +31,14 @@ help:
 	@echo "make pdf        the built book as one PDF, printed by Chromium"
 	@echo "make report     the replication report from the stored results, as HTML and PDF, in _build/report"
 	@echo "make notebooks  execute the chapters that have changed"
+	@echo "make results    compute all stored results anew by the chapters, with profile=paper, and list what took long"
 	@echo "make test-lowest the package's tests with the lowest versions that pyproject.toml allows"
 	@echo "make lint       ruff and mypy"
 	@echo "make setup      create .venv with the locked versions"
 	@echo "make lock       resolve requirements.lock anew"
 	@echo "make dist       wheel and source archive in dist"
 	@echo "make clean      remove what was built; .venv stays"
-	@echo "PROFILE=paper runs the experiments in the chapters in full; JOBS=2 is the number of processes."
+	@echo "JOBS=2 is the number of processes that compute at the same time."
 
 setup: $(READY)
 
@@ -50,6 +51,10 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 
 notebooks: setup
 	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile $(PROFILE)
+
+# Continues where it was stopped; what needs data that are not here is left as it is.
+results: setup
+	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile paper
 
 book: notebooks
 	@$(PYTHON) scripts/alone.py _build/book.lock $(MAKE) --no-print-directory site

@@ -24,6 +24,7 @@ LAYERS = (
     "cli _cli_choose _cli_compare _cli_fit _cli_moments _cli_model _cli_report _cli_selfcheck _cli_table __main__",
     "bench",
     "selfcheck",
+    "companion",
     "experiments",
     "published",
     "report plotting",
