@@ -29,7 +29,7 @@ FAIRPCA_MIRROR ?= $(abspath $(wildcard ../shared/data))
 export PYTHONUNBUFFERED = 1
 export BOOK_URL REPOSITORY_URL FAIRPCA_MIRROR
 
-.PHONY: help setup setup-test address notebooks book site pdf report check-site check-external check-tag publish test test-mirror test-package test-lowest test-newest test-engines lint lock dist clean
+.PHONY: help setup setup-test address notebooks results book site pdf report check-site check-external check-tag publish test test-mirror test-package test-lowest test-newest test-engines lint lock dist clean
 
 help:
 	@echo "Targets, each with the variables that it takes:"
@@ -37,6 +37,7 @@ help:
 	@echo "  make test         run all tests, chapters included                         JOBS"
 	@echo "  make test-mirror  the tests of data that are not bundled                   FAIRPCA_MIRROR JOBS"
 	@echo "  make notebooks    execute the chapters that have changed                   PROFILE JOBS"
+	@echo "  make results      compute all stored results anew by the chapters (profile=paper)   JOBS"
 	@echo "  make report       the replication report from the stored results, as HTML and PDF, in _build/report"
 	@echo "  make check-site   open every page of the built site in Chromium            JOBS"
 	@echo "  make pdf          the built book as one PDF, printed by Chromium"
@@ -78,6 +79,10 @@ $(VENV)/.tested: $(VENV)/.ready requirements-test.lock
 
 notebooks: setup
 	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile $(PROFILE)
+
+# Continues where it was stopped; what needs data that are not here is left as it is.
+results: setup
+	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile paper
 
 book: notebooks
 	@$(PYTHON) scripts/alone.py _build/book.lock $(MAKE) --no-print-directory site

@@ -1,8 +1,11 @@
 """The chapters as notebooks: find them, execute each one once, know whether an execution is still current.
 
 A chapter is a MyST text notebook under ``chapters/``. Its execution is kept in ``_executed/<profile>/`` together with
-a stamp: a hash of everything that its outputs can depend on. While the stamp matches, nobody executes it again, so
-``make test`` and ``make book`` share one execution.
+a stamp: a hash of everything that its outputs can depend on. While the stamp matches, the chapter is not executed
+again, so ``make test`` and ``make book`` share one execution.
+
+With the profile "paper" a chapter leaves new results in ``_build/results``; they move to ``data/results`` when it has
+passed.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -144,15 +148,20 @@ def check_parameters(notebook: Any, parameters: dict[str, Any], name: str) -> di
     return defaults | parameters
 
 
+def _hash_of_files(paths: Iterable[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
 @cache
 def _hash_of_inputs(root: Path) -> str:
     """Hash the package, the data, the drawing and the installed versions, on which every chapter depends."""
-    digest = hashlib.sha256()
-    for folder in ("fairpca", "data"):
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    folders = (root / "fairpca", root / "data" / "raw", root / "data" / "published")
+    digest = hashlib.sha256(_hash_of_files((path for folder in folders for path in folder.rglob("*")), root).encode())
     digest.update(Path(__file__).with_name("book_figures.py").read_bytes())
     lock = root / "requirements.lock"
     digest.update(lock.read_bytes() if lock.exists() else b"")
@@ -165,15 +174,56 @@ def _hash_of_inputs(root: Path) -> str:
     return digest.hexdigest()
 
 
+def code_cells(source: Path) -> list[Any]:
+    """Return the code cells of a chapter."""
+    return [cell for cell in read_chapter(source, source.stem).cells if cell.cell_type == "code"]
+
+
+def reads_all_results(source: Path) -> bool:
+    """Return whether a chapter may read any stored result, as the scoreboard does."""
+    code = "\n".join(cell.source for cell in code_cells(source))
+    return re.search(r"fairpca\.(?:experiments|published)|from fairpca import .*published", code) is not None
+
+
+def results_read(source: Path, root: Path = ROOT) -> list[Path]:
+    """Return the files of the stored results that a chapter names; statements count as named by their paper."""
+    folder = root / "data" / "results"
+    if reads_all_results(source):
+        return sorted(folder.rglob("*"))
+    names = re.findall(r"[\"']([\w-]+)/([\w-]+)[\"']", "\n".join(cell.source for cell in code_cells(source)))
+    files = {path for paper, name in names for path in (folder / paper).glob(f"{name}.*")}
+    return sorted(files | {folder / paper / "statements.csv" for paper, _ in names})
+
+
 def stamp(source: Path, parameters: dict[str, Any], root: Path = ROOT) -> str:
     """Return the hash of everything that the outputs of a chapter depend on; prose and hidden code do not count."""
     cells = [
         (cell.source, sorted(tag for tag in cell.metadata.get("tags", []) if not re.match("(hide|remove)-", tag)))
-        for cell in read_chapter(source, source.stem).cells
-        if cell.cell_type == "code"
+        for cell in code_cells(source)
     ]
-    content = json.dumps([cells, parameters, _hash_of_inputs(root)], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
+    inputs = [_hash_of_inputs(root), _hash_of_files(results_read(source, root), root)]
+    return hashlib.sha256(json.dumps([cells, parameters, inputs], sort_keys=True).encode()).hexdigest()
+
+
+def discard_results(root: Path = ROOT) -> None:
+    """Remove results that a chapter left without passing; those of one that has passed are moved to their place."""
+    move_results(root, passed=False)
+    shutil.rmtree(root / "_build" / "results", ignore_errors=True)
+
+
+def move_results(root: Path = ROOT, passed: bool = True) -> None:
+    """Move what a chapter has left in ``_build/results`` to ``data/results``.
+
+    The folder is renamed first, so that a run that is killed in between is completed by the next one.
+    """
+    new, moving = root / "_build" / "results", root / "_build" / "results-passed"
+    if passed and new.is_dir():
+        new.rename(moving)
+    for path in sorted(moving.glob("*/*")):
+        target = root / "data" / "results" / path.relative_to(moving)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, target)
+    shutil.rmtree(moving, ignore_errors=True)
 
 
 def stored_record(path: Path) -> dict[str, Any]:
@@ -192,9 +242,10 @@ def content_digest(notebook: Any) -> str:
 
 
 @contextmanager
-def _kernel_environment(root: Path) -> Iterator[None]:
-    """Set what the kernel inherits: one BLAS thread, this checkout's package, figures inside the page."""
-    wanted = dict.fromkeys(THREAD_VARIABLES, "1")
+def _kernel_environment(root: Path, name: str, jobs: int) -> Iterator[None]:
+    """Set what the kernel inherits: threads and processes, this checkout's package, figures inside the page."""
+    wanted = dict.fromkeys(THREAD_VARIABLES, "1") | {"JOBS": str(jobs), "FAIRPCA_CHAPTER": name}
+    wanted["FAIRPCA_BUILD"] = str(root / "_build")
     # This folder comes last, so that nothing in it hides a package; it holds the book's own matplotlib backend.
     paths = [str(root), os.environ.get("PYTHONPATH", ""), str(Path(__file__).resolve().parent)]
     wanted["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -223,6 +274,7 @@ def execute(
     root: Path = ROOT,
     force: bool = False,
     timeout: float | None = CELL_TIMEOUT,
+    jobs: int = 1,
 ) -> Execution:
     """Execute one chapter with papermill, unless its stored execution is current.
 
@@ -240,6 +292,8 @@ def execute(
         Execute even if nothing has changed.
     timeout : float or None
         Seconds that one cell may take.
+    jobs : int
+        Worker processes that the chapter may start.
 
     Returns
     -------
@@ -261,6 +315,9 @@ def execute(
 
     import papermill
 
+    paper = values.get("profile") == "paper"
+    if paper:
+        discard_results(root)
     target.unlink(missing_ok=True)
     work = root / "_executed" / "working"
     work.mkdir(parents=True, exist_ok=True)
@@ -268,7 +325,7 @@ def execute(
     nbformat.write(notebook, before)
     start = time.perf_counter()
     try:
-        with _kernel_environment(root):
+        with _kernel_environment(root, name, jobs):
             papermill.execute_notebook(
                 str(before),
                 str(after),
@@ -281,6 +338,9 @@ def execute(
             )
         done = nbformat.read(after, 4)
         _refuse_stderr(done, name)
+        if paper:
+            move_results(root)
+            wanted = stamp(source, values, root)  # with its own results in place
         done.metadata.pop("papermill", None)  # it holds paths of this machine
         done.metadata["fairpca"] = {
             "stamp": wanted,

@@ -6,6 +6,7 @@ formulas are written out.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Mapping
@@ -142,6 +143,8 @@ class Translator:
         title = self.inline(title)
         if name in ("live", "tableofcontents", "bibliography"):
             return []  # made by the pages themselves
+        if name == "literalinclude":
+            return ["```python", *self.included(title, options), "```"]
         if name == "div":
             return [body]
         if name == "list-table":
@@ -164,6 +167,15 @@ class Translator:
             called = title if name == "admonition" else name.capitalize()
             return ["---", "", f"**{called}.** {body}", "", "---"]
         raise ChapterError(f"{self.page}: scripts/portable.py does not know the directive {name!r}")
+
+    def included(self, file: str, options: list[str]) -> list[str]:
+        """Return the lines of a function that a page shows by `literalinclude`."""
+        shown = next(line.split(":", 2)[2].strip() for line in options if line.startswith(":pyobject:"))
+        text = (notebooks.ROOT / self.document(file)).read_text(encoding="utf8")
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == shown:
+                return text.splitlines()[node.lineno - 1 : node.end_lineno]
+        raise ChapterError(f"{self.page}: {file} has no function {shown!r}")
 
     def output(self, output: Any) -> Any:
         """Return an output without what only the book's pages can show or reach."""

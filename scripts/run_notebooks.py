@@ -3,26 +3,36 @@
     python scripts/run_notebooks.py                          all chapters that have changed, two at a time
     python scripts/run_notebooks.py chapters/start/pca.md    one chapter
     python scripts/run_notebooks.py chapters/start/pca.md -p seed 3
+    python scripts/run_notebooks.py --profile paper          compute the stored results (make results)
 
-Parameters given with ``-p`` go to ``_executed/custom`` and never into the book.
+Parameters given with ``-p`` go to ``_executed/custom`` and never into the book. With ``--profile paper`` the chapters
+run one after the other in the order of the book, those that read all results last; each starts up to ``--jobs`` worker
+processes, and its results move to ``data/results`` when it has passed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import fcntl
+import json
 import multiprocessing
+import os
+import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import notebooks
 from notebooks import ChapterError, Execution
 
-Job = tuple[Path, dict[str, Any], str, Path, bool]
+Job = tuple[Path, dict[str, Any], str, Path, bool, int]
+LONG = 600  # seconds
 
 
 def literal(text: str) -> Any:
@@ -34,9 +44,19 @@ def literal(text: str) -> Any:
 
 
 def run_one(job: Job) -> Execution:
-    source, parameters, folder, root, force = job
+    source, parameters, folder, root, force, jobs = job
     timeout = None if parameters.get("profile") == "paper" else notebooks.CELL_TIMEOUT
-    return notebooks.execute(source, parameters, folder=folder, root=root, force=force, timeout=timeout)
+    return notebooks.execute(source, parameters, folder=folder, root=root, force=force, timeout=timeout, jobs=jobs)
+
+
+def end_with_parent() -> None:
+    """End this process when its parent has ended, however that happened; the kernel then ends by itself."""
+
+    def watch() -> None:
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def longest_first(sources: list[Path], folder: str, root: Path) -> list[Path]:
@@ -54,7 +74,7 @@ def run_all(jobs: list[Job], workers: int, report: Callable[[str], None]) -> lis
     failures = []
     # Each chapter starts its own kernel, so the workers need nothing from this process.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(1, min(workers, len(jobs))), mp_context=context) as pool:
+    with ProcessPoolExecutor(max(1, min(workers, len(jobs))), mp_context=context, initializer=end_with_parent) as pool:
         futures = {pool.submit(run_one, job): notebooks.title(job[0], job[3]) for job in jobs}
         for future in as_completed(futures):
             name = futures[future]
@@ -68,10 +88,31 @@ def run_all(jobs: list[Job], workers: int, report: Callable[[str], None]) -> lis
     return failures
 
 
+def long_exhibits(root: Path) -> list[str]:
+    """Return a line for each exhibit whose cells took more than ten minutes together."""
+    lines = []
+    for path in sorted((root / "data" / "results").glob("*/*.json")):
+        seconds = json.loads(path.read_text(encoding="utf8")).get("wall_seconds", 0)
+        if seconds > LONG:
+            lines.append(f"{path.parent.name}/{path.stem}: {seconds / 60:.0f} minutes")
+    return lines
+
+
+def left_alone(sources: list[Path], root: Path) -> list[str]:
+    """Return what chapters say about cells whose data are not available; such results stay as they were."""
+    lines = []
+    for source in sources:
+        path = notebooks.executed_path(source, "paper", root)
+        text = path.read_text(encoding="utf8") if path.exists() else ""
+        found = re.findall(r"Not computed, because the data are not available: ([^\"<]*)\.", text)
+        lines += [f"{notebooks.title(source, root)}: {line}" for line in dict.fromkeys(found)]
+    return lines
+
+
 def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chapters", nargs="*", type=Path, help="source files; all by default")
-    parser.add_argument("-j", "--jobs", type=int, default=2, help="chapters executed at the same time")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="processes that compute at the same time")
     parser.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     parser.add_argument("--profile", choices=notebooks.PROFILES, default="smoke")
     parser.add_argument("--force", action="store_true", help="execute also what has not changed")
@@ -90,8 +131,23 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
         return 0
 
     start = time.perf_counter()
-    jobs = [(source, parameters, folder, root, options.force) for source in longest_first(sources, folder, root)]
-    failures = run_all(jobs, options.jobs, lambda line: print(line, flush=True))
+    paper = parameters.get("profile") == "paper"
+    ordered = sorted(sources, key=notebooks.reads_all_results) if paper else longest_first(sources, folder, root)
+    inside = options.jobs if paper else 1
+    jobs = [(source, parameters, folder, root, options.force, inside) for source in ordered]
+    with ExitStack() as stack:
+        if paper:
+            (root / "_build").mkdir(exist_ok=True)
+            lock = stack.enter_context((root / "_build" / "results.lock").open("a"))
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits
+        failures = run_all(jobs, 1 if paper else options.jobs, lambda line: print(line, flush=True))
+    if paper:
+        for heading, lines in (
+            ("Not computed, because data are not available (see `fairpca data list`):", left_alone(sources, root)),
+            ("Exhibits whose cells took more than ten minutes of one process:", long_exhibits(root)),
+        ):
+            if lines:
+                print(heading, *lines, sep="\n  ")
     for message in failures:
         print(f"\n{message}", file=sys.stderr)
     print(f"{len(jobs) - len(failures)} of {len(jobs)} chapters are current, {time.perf_counter() - start:.0f} s")

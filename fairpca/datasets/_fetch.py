@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,9 +18,9 @@ from fairpca.datasets._files import (
     verify_bytes,
 )
 from fairpca.datasets._lfw import fetch_faces, find_faces, read_faces
-from fairpca.datasets._registry import Upstream, bundled_names, upstream, upstream_keys
+from fairpca.datasets._registry import Upstream, bundled_digest, bundled_names, faces_digest, upstream, upstream_keys
 
-__all__ = ["fetch", "verify", "where"]
+__all__ = ["digest", "fetch", "verify", "where"]
 
 _FACES = ("lfw", "lfw_24x24")
 
@@ -50,6 +51,25 @@ def where(name: str) -> str:
     if len(paths) < len(found):
         return "missing"
     return "cache" if all(path.is_relative_to(cache_folder()) for path in paths) else "mirror"
+
+
+def digest(name: str) -> str:
+    """Return the SHA-256 that identifies the pinned files of a data set, without reading them.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`~fairpca.datasets.names`.
+
+    Returns
+    -------
+    str
+    """
+    check_choice("name", name, tuple(CATALOG))
+    pins = [bundled_digest(file) for file in bundled_names() if file.partition(".")[0] in (name, f"{name}_splits")]
+    pins += [file.sha256 for file in _upstream_files(name)]
+    pins += [faces_digest()] if name in _FACES else []
+    return hashlib.sha256("\n".join(pins).encode()).hexdigest()
 
 
 def fetch(names: str | Iterable[str] | None = None, *, progress: bool = False) -> dict[str, str]:

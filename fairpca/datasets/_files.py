@@ -44,7 +44,12 @@ class ChecksumError(DataError):
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloaded data: ``FAIRPCA_CACHE``, else the platform's cache folder."""
+    """Return the folder for downloaded data: ``FAIRPCA_CACHE``, else the platform's cache folder.
+
+    Returns
+    -------
+    pathlib.Path
+    """
     chosen = os.environ.get("FAIRPCA_CACHE")
     if chosen:
         return Path(chosen).expanduser()

@@ -72,6 +72,10 @@ def _judged_words(paper: str, folder: Path, kind: str) -> pd.DataFrame:
     wrong = sorted(set(judged["verdict"]) - {*allowed, "not judged"})
     if wrong:
         raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(allowed)}.")
+    if (folder / "statements.csv").is_file():  # judged by chapters
+        own = pd.read_csv(folder / "statements.csv", dtype=str, keep_default_na=False)
+        own = own[own["id"].isin(said["id"])]
+        judged = pd.concat([judged[~judged["id"].isin(own["id"])], own[columns]])
     joined = said.merge(judged, on="id", how="left", validate="one_to_one")
     joined["verdict"] = joined["verdict"].fillna("not yet")
     return pd.DataFrame(

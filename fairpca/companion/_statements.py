@@ -1,0 +1,115 @@
+"""Verdicts on what a paper states and prints, given where the page discusses it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import pandas as pd
+
+from fairpca.companion._grid import Line
+from fairpca.companion._store import build, place, put
+from fairpca.published import compare, load, load_claims, load_reasons, load_settings
+
+COLUMNS = ["id", "ours", "verdict", "reason"]
+
+
+def statement(
+    id: str,
+    *,
+    holds: bool | Iterable[bool],
+    evidence: str,
+    reason: str = "",
+    note: str = "",
+    proof: str = "",
+    attempts: str = "",
+) -> None:
+    """Judge a statement of a paper by conditions that the page computed, and show the verdict.
+
+    With ``profile = "paper"`` the verdict is stored for the scoreboard; otherwise it must be the stored one.
+
+    Parameters
+    ----------
+    id : str
+        ``"<paper>/<id>"`` with an id of ``claims.csv`` or ``settings.csv`` in ``data/published/<paper>``.
+    holds : bool or iterable of bool
+        The conditions. If some of several are true, the statement holds in part.
+    evidence : str
+        What was computed, in numbers and words.
+    reason : str
+        Why not all conditions are true; left out where they are.
+    note : str
+        What a reader should know in any case.
+    proof : str
+        The chapter that proves a theorem: it is then proved or refuted.
+    attempts : str
+        For a theorem without proof, how it was attacked: it is then refuted or not refuted.
+    """
+    profile = sys._getframe(1).f_globals.get("profile", "smoke")
+    paper, name = id.split("/")
+    claims, settings = (
+        load_claims(paper).set_index("id"),
+        load_settings(paper).set_index("id"),
+    )
+    if name not in claims.index and name not in settings.index:
+        raise KeyError(f"{paper} has no statement {name!r}; add it to claims.csv in data/published/{paper}.")
+    text = str((claims if name in claims.index else settings).loc[name, "statement"])
+    parts = [bool(part) for part in (holds if isinstance(holds, Iterable) else [holds])]
+    if not parts:
+        raise ValueError(f"{id} needs at least one condition.")
+    whole = all(parts)
+    if name in settings.index:
+        verdict = "as stated" if whole else "otherwise"
+    elif proof or attempts:
+        verdict = "refuted" if not whole else "proved" if proof else "not refuted"
+    else:
+        verdict = "holds" if whole else "holds in part" if any(parts) else "fails"
+    if not whole and not reason:
+        raise ValueError(f"{id} {verdict}; give the reason.")
+    because = f"Proof in chapter `{proof}`." if proof and whole else "" if whole else reason
+    because = " ".join(filter(None, (because, note)))
+    ours = f"not refuted in {attempts}: {evidence}" if verdict == "not refuted" else evidence
+    _store(
+        paper,
+        dict(zip(COLUMNS, (name, ours, verdict, because), strict=True)),
+        profile == "paper",
+    )
+    shown = f"The paper says: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
+    Line(shown, f"verdict {'good' if whole else 'bad'}").show()
+
+
+def _store(paper: str, row: dict[str, str], write: bool) -> None:
+    """Store a verdict for the runner to move, or compare it with the stored one."""
+    path = place(paper, "statements.csv", staged=write)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    table = table.set_index("id")
+    if write:
+        table.loc[row["id"], COLUMNS[1:]] = [row[name] for name in COLUMNS[1:]]
+        put(
+            build() / "results" / paper / "statements.csv",
+            table.sort_index().to_csv(lineterminator="\n").encode(),
+        )
+    elif row["id"] in table.index and table.loc[row["id"], "verdict"] != row["verdict"]:
+        raise AssertionError(
+            f"{paper}/{row['id']} is stored as {table.loc[row['id'], 'verdict']!r}; here it is {row['verdict']!r}: "
+            f"{row['ours']}"
+        )
+
+
+def compare_with_print(exhibit: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Put a table next to the printed one and judge each number.
+
+    Parameters
+    ----------
+    exhibit : str
+        ``"<paper>/<exhibit>"`` with printed numbers in ``data/published``.
+    table : DataFrame
+        Our tidy table, with the key columns of the printed one.
+
+    Returns
+    -------
+    DataFrame
+        Keys, ``statistic, printed, ours, difference, tolerance, verdict, reason``, in the order of the paper.
+    """
+    paper, name = exhibit.split("/")
+    return compare(table, load(paper, name), exhibit=exhibit, reasons=load_reasons(paper))

@@ -1,0 +1,48 @@
+"""What a reader sees on a page that computes an exhibit is enough to compute it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import notebooks
+import pytest
+
+from fairpca import published
+
+PAGES = [path for path in notebooks.executable_chapters() if "fairpca.companion import" in path.read_text("utf8")]
+FOLDED = {"hide-input", "parameters"}
+
+
+def visible_code(source: Path) -> str:
+    """Return what is open, after the folded cell of imports."""
+    cells = [cell for cell in jupytext.read(source).cells if cell.cell_type == "code"]
+    imports = next(cell for cell in cells if "from fairpca" in cell.source)
+    shown = [cell for cell in cells if cell is imports or not FOLDED & set(cell.metadata.get("tags", []))]
+    return "\n\n\n".join(cell.source for cell in shown)
+
+
+@pytest.mark.parametrize("source", PAGES, ids=notebooks.title)
+def test_visible_code_computes_the_exhibit(source: Path, tmp_path: Path) -> None:
+    """In an empty folder; `run` compares with the stored cells and fails if they differ."""
+    page = tmp_path / "page.py"
+    page.write_text(visible_code(source), encoding="utf8")
+    found = subprocess.run([sys.executable, page], cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    lines = [line for line in found.stdout.splitlines() if line.startswith("Computed here: ")]
+    assert len(lines) == len(re.findall(r"\brun\(", page.read_text()))
+    for line in lines:
+        computed = int(re.match(r"Computed here: (\d+) of", line)[1])
+        assert "They agree with the stored ones" in line if computed else "the data are not available" in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.py"]
+
+
+def test_a_statement_is_judged_once() -> None:
+    """On one page, with an id that the paper's folder declares; the stored verdicts are those of pages."""
+    judged = [name for page in PAGES for name in re.findall(r'\bstatement\(\s*"([^"]+)"', visible_code(page))]
+    assert len(judged) == len(set(judged))
+    for paper in published.papers():
+        path = notebooks.ROOT / "data" / "results" / paper.name / "statements.csv"
+        stored = [line.split(",")[0] for line in path.read_text("utf8").splitlines()[1:]] if path.exists() else []
+        assert set(stored) == {name.partition("/")[2] for name in judged if name.startswith(f"{paper.name}/")}
