@@ -19,7 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info
 
 import fairpca
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.datasets import cache_folder
 from fairpca.experiments.engine.frames import cells_frame, read_cells, write_cells
@@ -50,7 +50,7 @@ def build() -> Path:
 def place(paper: str, file: str, staged: bool = False) -> Path:
     """Return the path of a stored file, or of its successor that a paper run has made and not yet moved."""
     new = build() / "results" / paper / file
-    return new if staged and new.exists() else paper_path("results", paper) / file
+    return new if staged and new.exists() else data_path("results") / paper / file
 
 
 @dataclass(frozen=True)
