@@ -92,19 +92,21 @@ class Line:
     Parameters
     ----------
     text : str
-        What it says.
+        What it says, in plain words.
     mark : str
         The class of the HTML paragraph.
+    markup : str
+        The text as HTML, where it has more than words.
     """
 
-    def __init__(self, text: str, mark: str = "checked") -> None:
-        self.text, self.mark = text, mark
+    def __init__(self, text: str, mark: str = "checked", markup: str = "") -> None:
+        self.text, self.markup = text, f'<p class="{mark}">{markup or html.escape(text)}</p>'
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<p class="{self.mark}">{html.escape(self.text)}</p>'
+        return self.markup
 
     def show(self) -> None:
         """Display the line on a page, print it elsewhere."""

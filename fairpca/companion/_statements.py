@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import sys
 from collections.abc import Iterable
 
@@ -74,8 +76,10 @@ def statement(
         dict(zip(COLUMNS, (name, ours, verdict, because), strict=True)),
         profile == "paper",
     )
-    shown = f"The paper says: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
-    Line(shown, f"verdict {'good' if whole else 'bad'}").show()
+    shown = f"The paper: {text.rstrip('.')}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
+    markup = html.escape(shown, quote=False).replace(f"Verdict: {verdict}.", f"<strong>Verdict: {verdict}.</strong>")
+    markup = re.sub(r"`([\w-]+/[\w-]+)`", r'<a href="../\1.html">\1</a>', markup)
+    Line(shown, f"verdict {'good' if whole else 'bad'}", markup).show()
 
 
 def _store(paper: str, row: dict[str, str], write: bool) -> None:

@@ -6,13 +6,11 @@ from fairpca.experiments.vu2022 import (
     claims_appendix,
     claims_theory,
     dimensions,
-    pareto,
     radius,
     rounding,
     settings,
     table2,
     tables,
-    toy,
 )
 
 __all__ = [
@@ -21,11 +19,9 @@ __all__ = [
     "claims_appendix",
     "claims_theory",
     "dimensions",
-    "pareto",
     "radius",
     "rounding",
     "settings",
     "table2",
     "tables",
-    "toy",
 ]

@@ -11,7 +11,7 @@ import pandas as pd
 from fairpca import PCA, published
 from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import load_results, stored_names
-from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, judge_theorem, register_claims
+from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
 from fairpca.experiments.vu2022 import methods
 from fairpca.experiments.vu2022.dimensions import FIGURES
 from fairpca.experiments.vu2022.protocol import Rows
@@ -22,65 +22,6 @@ from fairpca.solvers.rfpca import GroupObjective
 __all__ = ["run_claims"]
 
 _SLACK = 1e-6
-
-
-def _figure_1() -> Iterator[Verdict]:
-    table: Any = load_results("vu2022/toy").table
-    angle = table[(table["metric"] == "angle") & (table["protocol"] == "stated")].set_index(["method", "setting"])
-    pca, fair = (float(angle.loc[(method, ""), "value"]) for method in ("pca", "fairpca"))
-    sweep = angle.loc["rfpca", "value"]
-    sweep.index = sweep.index.str.removeprefix("lam=").astype(float)
-    sweep = sweep.sort_index()
-    rises = bool(np.all(np.diff(sweep) >= -1e-9))
-    start, end = float(sweep.iloc[0]), float(sweep.iloc[-1])
-    near = abs(end - fair) < 1  # a degree cannot be seen in the figure
-    way = "rising" if rises else "not always rising"
-    ours = f"{start:.2f} to {end:.2f} degrees, {way}; PCA {pca:.2f}, FairPCA {fair:.2f}"
-    reason = "The sweep does not lead from one direction to the other." if rises else "The angle does not rise."
-    yield decide("fig1-spectrum", rises and abs(start - pca) < 1 and near, ours, reason)
-    yield judge_theorem(
-        "fig1-no-penalty",
-        f"{start:.4f} against {pca:.4f} degrees",
-        violations=int(abs(start - pca) > 1e-6),
-        attempts=1,
-        kind="the figure's data",
-        reason="The directions differ.",
-        proof="vu2022/definition",
-    )
-    reason = "RFPCA equalises the groups' errors, Samadi et al. their losses: " + (
-        "close directions here, not the same." if near else "other directions."
-    )
-    ours = f"{end:.2f} against {fair:.2f} degrees"
-    yield decide("fig1-heavy-penalty", abs(end - fair) < 1e-3, ours, reason, "holds in part" if near else "fails")
-
-
-def _dominated(rows: Any, by: Any) -> int:
-    """Count the points of `rows` that a point of `by` dominates: not worse in either criterion, better in one."""
-    a, b = by["are"].to_numpy(), by["abdiff"].to_numpy()
-    return sum(
-        bool(np.any((a <= x + _SLACK) & (b <= y + _SLACK) & ((a < x - _SLACK) | (b < y - _SLACK))))
-        for x, y in zip(rows["are"], rows["abdiff"], strict=True)
-    )
-
-
-def _trade_offs() -> Iterator[Verdict]:
-    table: Any = load_results("vu2022/pareto").table
-    points = table[table["protocol"] == "printed"].pivot_table(
-        index=["dataset", "method", "setting"], columns="metric", values="mean"
-    )
-    for name, dataset in (
-        ("fig5-dominates", "biodeg"),
-        ("fig6-dominates", "german_credit"),
-    ):
-        part = points.loc[dataset].reset_index()
-        own, others = part[part["method"] == "rfpca"], part[part["method"] != "rfpca"]
-        lost = _dominated(own, others)
-        beaten = {method: (_dominated(rows, own), len(rows)) for method, rows in others.groupby("method", sort=False)}
-        counts = ", ".join(f"{some} of {every} of {method}" for method, (some, every) in beaten.items())
-        ours = f"RFPCA's points dominate {counts}; {lost} of {len(own)} of them are dominated"
-        # RFPCA "produces points that dominate other methods": some point of each is dominated.
-        good, some = (test(count for count, _ in beaten.values()) for test in (all, any))
-        yield decide(name, good, ours, "No point of some method is dominated.", "holds in part" if some else "fails")
 
 
 def _dimensions() -> Iterator[Verdict]:
@@ -274,8 +215,6 @@ def _restarts() -> Iterator[Verdict]:
 
 
 _PARTS = {
-    "vu2022/toy": _figure_1,
-    "vu2022/pareto": _trade_offs,
     "vu2022/dimensions": _dimensions,
     "vu2022/radius": _radius,
     "vu2022/tables": _tables,
@@ -297,7 +236,7 @@ register_claims(
     run_claims,
     "Verdicts on the statements about figures and tables",
     inputs=(
-        *(f"vu2022/{stem}" for stem in ("toy", "pareto", "dimensions", "radius", "rounding", "tables", "table2")),
+        *(f"vu2022/{stem}" for stem in ("dimensions", "radius", "rounding", "tables", "table2")),
         *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
     ),
 )

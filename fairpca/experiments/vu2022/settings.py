@@ -15,7 +15,7 @@ from fairpca import synthetic
 from fairpca.datasets import describe
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, lists, numbers, register_settings
-from fairpca.experiments.vu2022 import dimensions, methods, pareto, radius, table2
+from fairpca.experiments.vu2022 import dimensions, methods, radius, table2
 from fairpca.experiments.vu2022.protocol import run_split, split_rows
 from fairpca.experiments.vu2022.tables import FACES, K
 
@@ -75,15 +75,6 @@ def _one_setting(statement: str, value: float) -> tuple[str, bool, str]:
 def _folds(statement: str, value: float) -> tuple[str, bool, str]:
     folds = inspect.signature(run_split).parameters["n_folds"].default
     return f"{folds} folds, first minimum of ABDiff + ARE", folds == value, "Another number of folds."
-
-
-def _pareto_runs(statement: str, value: float) -> tuple[str, bool, str]:
-    runs = _cells("pareto", "split", method="rfpca", protocol="printed")
-    points = load_results("vu2022/pareto").cells
-    printed = points[(points["method"] == "rfpca") & (points["protocol"] == "printed")]
-    moving = printed.groupby(["dataset", "setting"])["are"].agg(np.ptp).max()
-    text = f"{runs} runs on all rows; the random starts of RFPCA alone differ, its errors by up to {moving:.1e}"
-    return text, runs == value, "Another number of runs."
 
 
 def _halves(statement: str, value: float) -> tuple[str, bool, str]:
@@ -188,8 +179,6 @@ SETTINGS: dict[str, Setting] = {
     "splits": _splits,
     "faces": _faces,
     "folds": _folds,
-    "pareto-components": _number(pareto.COMPONENTS, "components"),
-    "pareto-runs": _pareto_runs,
     "halves": _halves,
     "halves-repeats": _repeats,
     "halves-values": _one_setting,
@@ -211,5 +200,5 @@ register_settings(
     "vu2022",
     SETTINGS,
     "What the paper says about its settings, beside those of its program",
-    inputs=(f"vu2022/{stem}" for stem in ("dimensions", "pareto", "radius", "table2", "tables")),
+    inputs=(f"vu2022/{stem}" for stem in ("dimensions", "radius", "table2", "tables")),
 )
