@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, one_group
+from fairpca._collects import CollectsMoments, all_or_nothing, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._validation import Groups, check_components, check_given, check_mask, encode_groups
@@ -71,29 +71,30 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         self
         """
         self._check_all_parameters()
-        self._forget()
-        if isinstance(X, WideRows):
-            return self._fit_wide(X, sensitive_features, sample_weight)
-        if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
-        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-        if self._needs_rows:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        else:
-            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        if sensitive_features is None:
-            self._warn_no_groups()
-            return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
-        groups = encode_groups(sensitive_features, len(X))
-        moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
-        if not self._needs_rows or self._has_one_group(moments):
-            return self._fit_moments(moments)
-        if sample_weight is not None:
-            raise ValueError(
-                f"{type(self).__name__} compares the distributions of the rows as they are and takes no sample_weight; "
-                "leave it out, or repeat rows."
-            )
-        return self._store(self._solve_rows(X, groups, y, moments), moments)
+        with all_or_nothing(self):
+            self._forget()
+            if isinstance(X, WideRows):
+                return self._fit_wide(X, sensitive_features, sample_weight)
+            if isinstance(X, GroupMoments):
+                return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+            if self._needs_rows:
+                X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            else:
+                X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            if sensitive_features is None:
+                self._warn_no_groups()
+                return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
+            groups = encode_groups(sensitive_features, len(X))
+            moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
+            if not self._needs_rows or self._has_one_group(moments):
+                return self._fit_moments(moments)
+            if sample_weight is not None:
+                raise ValueError(
+                    f"{type(self).__name__} compares the distributions of the rows as they are and takes no "
+                    "sample_weight; leave it out, or repeat rows."
+                )
+            return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
         if self._has_one_group(moments):
@@ -303,7 +304,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
-        if result.status in ("max_iter", "infeasible", "interrupted"):
+        if result.status in ("max_iter", "infeasible"):
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
             infeasible = "no feasible subspace was found"
             detail = result.extra.get("message", limit if result.status == "max_iter" else infeasible)

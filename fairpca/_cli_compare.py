@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fairpca import _cli_table
-from fairpca._interrupts import HeedInterrupts
 from fairpca._patience import Patience
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
     methods = _cli_table.split(options.methods, "--methods") if options.methods else None
     target = None if prepared.target is None else prepared.target.to_numpy()
     what = f"still comparing on {len(prepared.frame):,} rows"
-    with HeedInterrupts(), warnings.catch_warnings(), bar("fits", what) as progress:
+    with warnings.catch_warnings(), bar("fits", what) as progress:
         warnings.showwarning = _cli_table.show_warning
         return compare(
             prepared.frame,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _cli_moments, _cli_table
-from fairpca._interrupts import HeedInterrupts
 from fairpca._old_names import known_old_names
 from fairpca._patience import Patience
 
@@ -98,7 +97,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     transformer = prepared.transformer().set_output(transform="pandas")
     target = None if prepared.target is None else prepared.target.to_numpy()
     what = f"still fitting {options.method} to {len(prepared.frame):,} rows"
-    with HeedInterrupts(), warnings.catch_warnings(), Patience(what, _slow(estimator)):
+    with warnings.catch_warnings(), Patience(what, _slow(estimator)):
         warnings.showwarning = _cli_table.show_warning
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,9 +16,20 @@ from sklearn.utils.validation import validate_data
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_given
 
-__all__ = ["CollectsMoments", "one_group"]
+__all__ = ["CollectsMoments", "all_or_nothing", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
+
+
+@contextlib.contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Restore the attributes of `model` if the block does not come to its end (an error, Ctrl-C)."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        model.__dict__ = before
+        raise
 
 
 def one_group(X: np.ndarray) -> Groups:
@@ -71,21 +84,22 @@ class CollectsMoments(metaclass=ABCMeta):
         self
         """
         self._check_all_parameters()
-        before: GroupMoments | None = self.__dict__.get("_collected")
-        if isinstance(X, GroupMoments):
-            batch = X
-            if before is None:
-                self._accept_moments(X, sensitive_features, sample_weight)
-        else:
-            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-            X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
-            if sensitive_features is None and before is None:
-                self._warn_no_groups()
-            batch = self._moments_of(X, y, sensitive_features, sample_weight)
-        self._collected = batch if before is None else before.merge(batch)
-        for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
-            delattr(self, name)
-        self._unsolved = True
+        with all_or_nothing(self):
+            before: GroupMoments | None = self.__dict__.get("_collected")
+            if isinstance(X, GroupMoments):
+                batch = X
+                if before is None:
+                    self._accept_moments(X, sensitive_features, sample_weight)
+            else:
+                check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+                X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
+                if sensitive_features is None and before is None:
+                    self._warn_no_groups()
+                batch = self._moments_of(X, y, sensitive_features, sample_weight)
+            self._collected = batch if before is None else before.merge(batch)
+            for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
+                delattr(self, name)
+            self._unsolved = True
         return self
 
     def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
@@ -113,15 +127,12 @@ class CollectsMoments(metaclass=ABCMeta):
             raise ValueError(
                 f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
             )
-        self._unsolved = False
-        try:
+        with all_or_nothing(self):
+            self._unsolved = False
             if moments.labels == (None,):
                 self._fit_ordinary(moments)
             else:
                 self._fit_moments(moments)
-        except BaseException:
-            self._unsolved = True
-            raise
 
     def __sklearn_is_fitted__(self) -> bool:
         return "components_" in vars(self) or bool(self.__dict__.get("_unsolved"))

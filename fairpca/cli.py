@@ -14,7 +14,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fairpca
-from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
 
 if TYPE_CHECKING:
@@ -306,7 +305,7 @@ def _bench(options: argparse.Namespace) -> int:
     if options.name not in known:
         raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
     _pin_threads()
-    with HeedInterrupts(), Outputs({"--csv": options.csv}) as outputs:
+    with Outputs({"--csv": options.csv}) as outputs:
         table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
         _print_table(table)
         _write_csv(table, options.csv, outputs)

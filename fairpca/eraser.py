@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments
+from fairpca._collects import CollectsMoments, all_or_nothing
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
 from fairpca._sensitive import (
@@ -119,17 +119,18 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         self
         """
         self._check_all_parameters()
-        self._forget()
-        self._sensitive_positions = ()
-        if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
-        check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        moments = self._moments_of(X, y, sensitive_features, sample_weight)
-        if sensitive_features is None:
-            self._warn_no_groups()
-            return self._fit_ordinary(moments)
-        return self._fit_moments(moments)
+        with all_or_nothing(self):
+            self._forget()
+            self._sensitive_positions = ()
+            if isinstance(X, GroupMoments):
+                return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+            check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            moments = self._moments_of(X, y, sensitive_features, sample_weight)
+            if sensitive_features is None:
+                self._warn_no_groups()
+                return self._fit_ordinary(moments)
+            return self._fit_moments(moments)
 
     def _check_all_parameters(self) -> None:
         check_choices(self)

@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
+from fairpca._collects import all_or_nothing
 from fairpca._moments import GroupMoments
 from fairpca._old_names import accept_old_names
 from fairpca._validation import Groups, check_number, check_rows_match
@@ -131,8 +132,8 @@ class MBFPCA(BaseFairPCA):
         The kernel width σ in use; only when groups were given.
     result_ : SolverResult
         Status (``"optimal"`` where PCA itself meets tau; ``"converged"``; ``"infeasible"`` with the smallest MMD²
-        found, and a ``ConvergenceWarning``; ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and
-        that warning), history and counts. `bound` is the variance that PCA keeps.
+        found, and a ``ConvergenceWarning``; ``"max_iter"``), history and counts. `bound` is the variance that PCA
+        keeps.
 
     References
     ----------
@@ -226,20 +227,21 @@ class MBFPCA(BaseFairPCA):
                 f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
                 "it the rows of the class that counts."
             )
-        settings = self._settings()
-        data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
-        moments: GroupMoments = data.moments
-        self.n_features_in_ = moments.n_features
-        self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        if moments.n_groups < 2:
-            return self._fit_moments(moments)
-        d = self._check_dimension(moments)
-        self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
-        result: SolverResult = engine.solve_in_batches(
-            data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
-        )
-        self.mmd2_ = float(result.extra["mmd2"])
-        return self._store(result, moments)
+        with all_or_nothing(self):
+            settings = self._settings()
+            data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
+            moments: GroupMoments = data.moments
+            self.n_features_in_ = moments.n_features
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+            if moments.n_groups < 2:
+                return self._fit_moments(moments)
+            d = self._check_dimension(moments)
+            self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
+            result: SolverResult = engine.solve_in_batches(
+                data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
+            )
+            self.mmd2_ = float(result.extra["mmd2"])
+            return self._store(result, moments)
 
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)

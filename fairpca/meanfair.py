@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from fairpca._base import BaseFairPCA
+from fairpca._collects import all_or_nothing
 from fairpca._moments import GroupMoments
 from fairpca._sensitive import (
     Columns,
@@ -174,16 +175,17 @@ class MeanFairPCA(BaseFairPCA):
         self
         """
         self._check_all_parameters()
-        self._sensitive_positions = ()
-        if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
-            return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-        if self.sensitive == "groups":
-            groups = self._groups(X, y, sensitive_features)
-            return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
-        self._forget()
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
+        with all_or_nothing(self):
+            self._sensitive_positions = ()
+            if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
+                return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+            if self.sensitive == "groups":
+                groups = self._groups(X, y, sensitive_features)
+                return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
+            self._forget()
+            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:
         """Fit a grid of parameters from moments that are taken once.
