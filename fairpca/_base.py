@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, all_or_nothing, one_group
+from fairpca._collects import CollectsMoments, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
+from fairpca._threads import one_blas_thread
 from fairpca._validation import Groups, check_components, check_given, check_mask, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
@@ -40,6 +41,9 @@ def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
 
 class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
+
+    While `fit`, `partial_fit`, `path` or `frontier` runs on fewer than 400 features, BLAS has one thread in the whole
+    process, other Python threads included, because more threads make small matrices slower.
 
     A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
     enough) or ``_solve_rows`` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
@@ -71,7 +75,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         self
         """
         self._check_all_parameters()
-        with all_or_nothing(self):
+        with fitting(self, X):
             self._forget()
             if isinstance(X, WideRows):
                 return self._fit_wide(X, sensitive_features, sample_weight)
@@ -163,21 +167,22 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             return []
         if self._needs_rows:
             return [model.fit(X, y, sensitive_features=sensitive_features) for model in models]
-        if isinstance(X, GroupMoments):
-            moments = X
-        else:
-            check_given(X, sensitive_features=sensitive_features, y=y)
-            rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-            moments = CollectsMoments._moments_of(models[0], rows, y, sensitive_features, None)
-            sensitive_features = None
-        for model in models:
-            model._accept_moments(moments, sensitive_features)
-        if models[0]._has_one_group(moments):
-            raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
-        self._warn_tiny_groups(moments.labels, moments.counts)
-        covariance = moments.covariance(ddof=1)
-        results = self._solve_path(models, moments)
-        return [model._store(result, moments, covariance) for model, result in zip(models, results, strict=True)]
+        with one_blas_thread(X):
+            if isinstance(X, GroupMoments):
+                moments = X
+            else:
+                check_given(X, sensitive_features=sensitive_features, y=y)
+                rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+                moments = CollectsMoments._moments_of(models[0], rows, y, sensitive_features, None)
+                sensitive_features = None
+            for model in models:
+                model._accept_moments(moments, sensitive_features)
+            if models[0]._has_one_group(moments):
+                raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
+            self._warn_tiny_groups(moments.labels, moments.counts)
+            covariance = moments.covariance(ddof=1)
+            results = self._solve_path(models, moments)
+            return [model._store(result, moments, covariance) for model, result in zip(models, results, strict=True)]
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
         """Solve for copies of this estimator with other parameters; a subclass may share work between them."""

@@ -14,19 +14,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
+from fairpca._threads import one_blas_thread
 from fairpca._validation import Groups, check_given
 
-__all__ = ["CollectsMoments", "all_or_nothing", "one_group"]
+__all__ = ["CollectsMoments", "fitting", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
 
 
 @contextlib.contextmanager
-def all_or_nothing(model: Any) -> Iterator[None]:
-    """Restore the attributes of `model` if the block does not come to its end (an error, Ctrl-C)."""
+def fitting(model: Any, X: Any) -> Iterator[None]:
+    """Restore the attributes of `model` if the block does not come to its end (an error, Ctrl-C).
+
+    Within the block BLAS has one thread where `X` leads to small matrices.
+    """
     before = dict(vars(model))
     try:
-        yield
+        with one_blas_thread(X):
+            yield
     except BaseException:
         model.__dict__ = before
         raise
@@ -84,7 +89,7 @@ class CollectsMoments(metaclass=ABCMeta):
         self
         """
         self._check_all_parameters()
-        with all_or_nothing(self):
+        with fitting(self, X):
             before: GroupMoments | None = self.__dict__.get("_collected")
             if isinstance(X, GroupMoments):
                 batch = X
@@ -127,7 +132,7 @@ class CollectsMoments(metaclass=ABCMeta):
             raise ValueError(
                 f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
             )
-        with all_or_nothing(self):
+        with fitting(self, moments):
             self._unsolved = False
             if moments.labels == (None,):
                 self._fit_ordinary(moments)

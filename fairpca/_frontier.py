@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairpca._moments import GroupMoments
+from fairpca._threads import one_blas_thread
 from fairpca._validation import check_components
 from fairpca.solvers.frontier import Frontier, solve_frontier
 
@@ -56,4 +57,5 @@ class FrontierMixin:
         why = "The whole space has one pair of errors, (0, 0)."
         d = check_components(self.n_components, p, high=p - 1, why=why)  # type: ignore[attr-defined]
         matrices = moments.second_moments(self.centering)  # type: ignore[attr-defined]
-        return solve_frontier(matrices, d, tol=tol, max_points=max_points, groups=moments.labels)
+        with one_blas_thread(moments):
+            return solve_frontier(matrices, d, tol=tol, max_points=max_points, groups=moments.labels)

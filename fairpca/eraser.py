@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, all_or_nothing
+from fairpca._collects import CollectsMoments, fitting
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
 from fairpca._sensitive import (
@@ -119,7 +119,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         self
         """
         self._check_all_parameters()
-        with all_or_nothing(self):
+        with fitting(self, X):
             self._forget()
             self._sensitive_positions = ()
             if isinstance(X, GroupMoments):

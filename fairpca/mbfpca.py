@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
-from fairpca._collects import all_or_nothing
+from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
 from fairpca._old_names import accept_old_names
 from fairpca._validation import Groups, check_number, check_rows_match
@@ -227,7 +227,7 @@ class MBFPCA(BaseFairPCA):
                 f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
                 "it the rows of the class that counts."
             )
-        with all_or_nothing(self):
+        with fitting(self, None):
             settings = self._settings()
             data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
             moments: GroupMoments = data.moments

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from fairpca._base import BaseFairPCA
-from fairpca._collects import all_or_nothing
+from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
 from fairpca._sensitive import (
     Columns,
@@ -175,7 +175,7 @@ class MeanFairPCA(BaseFairPCA):
         self
         """
         self._check_all_parameters()
-        with all_or_nothing(self):
+        with fitting(self, X):
             self._sensitive_positions = ()
             if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
                 return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)

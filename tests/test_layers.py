@@ -35,7 +35,7 @@ LAYERS = (
     "_moments",
     "solvers",
     "linalg _options _archive _moment_sums",
-    "_validation _resources _tables _outputs _interrupts _old_names _patience",
+    "_validation _resources _tables _outputs _interrupts _old_names _patience _threads",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 
