@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, fitting, one_group
+from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._threads import one_blas_thread
-from fairpca._validation import Groups, check_components, check_given, check_mask, encode_groups
+from fairpca._validation import Groups, check_components, check_given, check_mask, counting_weights, encode_groups
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
@@ -68,7 +68,9 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             Group of each row, any dtype; several columns mean their combinations. Without it the
             result is ordinary PCA, with a warning.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Weights that sum to less than the
+            number of rows cannot count rows, so only their ratios matter: they are scaled to a mean of one (over the
+            rows whose weight is not zero).
 
         Returns
         -------
@@ -80,12 +82,15 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             if isinstance(X, WideRows):
                 return self._fit_wide(X, sensitive_features, sample_weight)
             if isinstance(X, GroupMoments):
-                return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+                self._accept_moments(X, sensitive_features, sample_weight)
+                check_two_rows(X)
+                return self._fit_moments(X)
             check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             if self._needs_rows:
                 X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             else:
                 X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            sample_weight = counting_weights(sample_weight, len(X))
             if sensitive_features is None:
                 self._warn_no_groups()
                 return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
@@ -177,6 +182,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
                 sensitive_features = None
             for model in models:
                 model._accept_moments(moments, sensitive_features)
+            check_two_rows(moments)
             if models[0]._has_one_group(moments):
                 raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
             self._warn_tiny_groups(moments.labels, moments.counts)

@@ -17,7 +17,7 @@ from fairpca._moments import GroupMoments
 from fairpca._threads import one_blas_thread
 from fairpca._validation import Groups, check_given
 
-__all__ = ["CollectsMoments", "fitting", "one_group"]
+__all__ = ["CollectsMoments", "check_two_rows", "fitting", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
 
@@ -40,6 +40,16 @@ def fitting(model: Any, X: Any) -> Iterator[None]:
 def one_group(X: np.ndarray) -> Groups:
     """Return the group of rows of which no group was said."""
     return Groups((None,), np.zeros(len(X), dtype=np.int64))
+
+
+def check_two_rows(moments: GroupMoments) -> None:
+    """Raise for moments of fewer than two rows, where weights count as rows."""
+    if moments.n_samples < 2:
+        what = "sample(s)" if moments.counts.dtype.kind in "iu" else "as the sum of weights, which count rows,"
+        raise ValueError(
+            f"there are {moments.n_samples:g} {what} so far, and a minimum of 2 is required. Add rows, or give weights "
+            "with a mean of one."
+        )
 
 
 class CollectsMoments(metaclass=ABCMeta):
@@ -82,7 +92,8 @@ class CollectsMoments(metaclass=ABCMeta):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row of the batch.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows of the batch.
+            Weights of the rows of the batch: a row of weight 2 counts as two rows. They are not scaled, since a batch
+            does not know the others.
 
         Returns
         -------
@@ -128,10 +139,7 @@ class CollectsMoments(metaclass=ABCMeta):
 
     def _solve_collected(self) -> None:
         moments = self._collected
-        if isinstance(moments.n_samples, int) and moments.n_samples < 2:  # weights are no numbers of rows
-            raise ValueError(
-                f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
-            )
+        check_two_rows(moments)
         with fitting(self, moments):
             self._unsolved = False
             if moments.labels == (None,):

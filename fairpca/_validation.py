@@ -182,6 +182,16 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     return weights
 
 
+def counting_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return the weights of all rows so that their sum is a number of rows; None stays None.
+
+    A row of weight 2 is as good as two rows. Weights that sum to less than the rows that have one cannot count rows,
+    so only their ratios matter, and their mean becomes one.
+    """
+    weights = check_weights(sample_weight, n_samples)
+    return None if weights is None else weights * max(np.count_nonzero(weights) / weights.sum(), 1.0)
+
+
 def _list_depth(values: list[Any]) -> int:
     if not values or np.isscalar(values[0]) or values[0] is None:
         return 1

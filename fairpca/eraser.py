@@ -112,7 +112,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it rows are left as they are, with a warning.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Only their ratios matter.
 
         Returns
         -------

@@ -25,7 +25,7 @@ from fairpca._sensitive import (
     with_outcome,
     without_columns,
 )
-from fairpca._validation import check_components, check_given, check_number
+from fairpca._validation import check_components, check_given, check_number, counting_weights
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
 from fairpca.wide import WideRows
@@ -168,7 +168,9 @@ class MeanFairPCA(BaseFairPCA):
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it the result is ordinary PCA, with a warning.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Weights that sum to less than the
+            number of rows cannot count rows, so only their ratios matter: they are scaled to a mean of one (over the
+            rows whose weight is not zero).
 
         Returns
         -------
@@ -185,6 +187,7 @@ class MeanFairPCA(BaseFairPCA):
                 return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
             self._forget()
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            sample_weight = counting_weights(sample_weight, len(X))
             return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:

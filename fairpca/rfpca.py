@@ -79,7 +79,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
     lam : float, default=0.5
         Penalty on the gap, zero or larger.
     alpha : float, default=0.15
-        The radius of group a is ``alpha / sqrt(N_a)``, as in Section 5 of the paper.
+        The radius of group a is ``alpha / sqrt(N_a)``, as in Section 5 of the paper, with N_a its number of rows or
+        the sum of their weights.
     eps : sequence of float or mapping, optional
         The radii themselves, one for each group in the order of ``groups_`` or by group label; then `alpha` is
         not used.
