@@ -19,7 +19,15 @@ from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_grou
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
 from fairpca._threads import one_blas_thread
-from fairpca._validation import Groups, check_components, check_given, check_mask, counting_weights, encode_groups
+from fairpca._validation import (
+    Groups,
+    check_components,
+    check_given,
+    check_mask,
+    counting_weights,
+    few_groups,
+    shown_labels,
+)
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
@@ -66,7 +74,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             Ignored unless the estimator says otherwise.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype; several columns mean their combinations. Without it the
-            result is ordinary PCA, with a warning.
+            result is ordinary PCA, with a warning. Numbers that are not integers are refused, and more than 50 groups
+            or (above ten) one for every 20 rows, unless all columns are categoricals of pandas.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, not negative: a row of weight 2 counts as two rows. Weights that sum to less than the
             number of rows cannot count rows, so only their ratios matter: they are scaled to a mean of one (over the
@@ -94,7 +103,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             if sensitive_features is None:
                 self._warn_no_groups()
                 return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
-            groups = encode_groups(sensitive_features, len(X))
+            groups = few_groups(sensitive_features, len(X))
             moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
             if not self._needs_rows or self._has_one_group(moments):
                 return self._fit_moments(moments)
@@ -178,7 +187,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             else:
                 check_given(X, sensitive_features=sensitive_features, y=y)
                 rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-                moments = CollectsMoments._moments_of(models[0], rows, y, sensitive_features, None)
+                groups = few_groups(sensitive_features, len(rows))
+                moments = CollectsMoments._moments_of(models[0], rows, y, groups, None)
                 sensitive_features = None
             for model in models:
                 model._accept_moments(moments, sensitive_features)
@@ -267,7 +277,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         tiny = [labels[i] for i in np.flatnonzero(counts == 1)]
         if tiny and self._uses_groups and counts.dtype.kind in "iu":  # weights are no numbers of rows
             warnings.warn(
-                f"group(s) {tiny!r} have one sample each, so they have no variance of their own; merge them with "
+                f"group(s) {shown_labels(tiny)} have one sample each, so they have no variance of their own; merge "
+                "them with "
                 "another group or drop them.",
                 UserWarning,
                 stacklevel=4,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
 from fairpca._threads import one_blas_thread
-from fairpca._validation import Groups, check_given
+from fairpca._validation import Groups, check_given, few_groups
 
 __all__ = ["CollectsMoments", "check_two_rows", "fitting", "one_group"]
 
@@ -120,7 +120,7 @@ class CollectsMoments(metaclass=ABCMeta):
 
     def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
         """Return the moments of a batch of rows."""
-        groups = one_group(X) if sensitive_features is None else sensitive_features
+        groups = one_group(X) if sensitive_features is None else few_groups(sensitive_features, len(X), whole=False)
         names = getattr(self, "feature_names_in_", None)
         moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
         return moments if names is None else replace(moments, feature_names=tuple(map(str, names)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairpca._moments import GroupMoments
 from fairpca._threads import one_blas_thread
-from fairpca._validation import check_components
+from fairpca._validation import check_components, shown_labels
 from fairpca.solvers.frontier import Frontier, solve_frontier
 
 __all__ = ["FrontierMixin"]
@@ -50,7 +50,8 @@ class FrontierMixin:
             moments = GroupMoments.from_data(X, sensitive_features)
         if moments.n_groups != 2:
             raise ValueError(
-                f"a frontier is of two groups and the data have {moments.n_groups}, {list(moments.labels)!r}; merge "
+                f"a frontier is of two groups and the data have {moments.n_groups}, "
+                f"{shown_labels(moments.labels)}; merge "
                 "groups or choose two."
             )
         p = moments.n_features

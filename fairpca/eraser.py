@@ -23,7 +23,7 @@ from fairpca._sensitive import (
     regression_on_numbers,
     without_columns,
 )
-from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups
+from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups, few_groups, shown_labels
 from fairpca.solvers.erasure import erase_linearly
 
 __all__ = ["LinearEraser"]
@@ -126,6 +126,8 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
                 return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
             check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            if sensitive_features is not None and self.sensitive == "groups":
+                sensitive_features = few_groups(sensitive_features, len(X))
             moments = self._moments_of(X, y, sensitive_features, sample_weight)
             if sensitive_features is None:
                 self._warn_no_groups()
@@ -289,8 +291,8 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         unknown = [label for label in groups.labels if label not in self.groups_]
         if unknown:
             raise ValueError(
-                f"group(s) {', '.join(map(repr, unknown[:6]))} were not seen in fit, which had "
-                f"{', '.join(map(repr, self.groups_[:6]))}; drop these rows, or fit with rows of all groups."
+                f"group(s) {shown_labels(unknown)} were not seen in fit, which had {shown_labels(self.groups_)}; drop "
+                "these rows, or fit with rows of all groups."
             )
         at = np.array([self.groups_.index(label) for label in groups.labels])
         return rows - self.shifts_[at[groups.codes]]

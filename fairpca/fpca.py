@@ -13,7 +13,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._old_names import accept_old_names
 from fairpca._options import Options
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components, check_number, shown_labels
 from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
 from fairpca.solvers.fpca.cvxpy import Backend, Form
@@ -188,9 +188,9 @@ class FPCA(BaseFairPCA):
     def _check_dimension(self, moments: GroupMoments) -> int:
         d = check_components(self.n_components, moments.n_features)
         if moments.n_groups > 2:
-            shown = ", ".join(map(repr, moments.labels[:6])) + (", …" if moments.n_groups > 6 else "")
             raise ValueError(
-                f"FPCA got {moments.n_groups} groups ({shown}); its mean difference f and covariance difference Q are "
+                f"FPCA got {moments.n_groups} groups ({shown_labels(moments.labels)}); its mean difference f and "
+                "covariance difference Q are "
                 "defined for exactly two. Merge groups, compare one group with all others, or use MinMaxFairPCA, "
                 "which takes any number."
             )

@@ -16,7 +16,7 @@ from fairpca._base import BaseFairPCA
 from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
 from fairpca._old_names import accept_old_names
-from fairpca._validation import Groups, check_number, check_rows_match
+from fairpca._validation import Groups, check_number, check_rows_match, shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
@@ -317,7 +317,8 @@ class MBFPCA(BaseFairPCA):
             absent = [groups.labels[g] for g in np.flatnonzero(present == 0)]
             if absent:
                 raise ValueError(
-                    f"group(s) {absent!r} have no row of class {label}, so that fairness={self.fairness!r} has "
+                    f"group(s) {shown_labels(absent)} have no row of class {label}, so that "
+                    f"fairness={self.fairness!r} has "
                     'nothing to compare there; merge groups or classes, or use fairness="dp".'
                 )
             terms.append(Comparison(rows, groups.codes[rows]))

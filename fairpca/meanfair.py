@@ -25,7 +25,7 @@ from fairpca._sensitive import (
     with_outcome,
     without_columns,
 )
-from fairpca._validation import check_components, check_given, check_number, counting_weights
+from fairpca._validation import check_components, check_given, check_number, counting_weights, few_groups
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
 from fairpca.wide import WideRows
@@ -183,7 +183,7 @@ class MeanFairPCA(BaseFairPCA):
                 return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
             check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             if self.sensitive == "groups":
-                groups = self._groups(X, y, sensitive_features)
+                groups = self._groups(X, y, few_groups(sensitive_features, len(X)))
                 return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
             self._forget()
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
@@ -214,7 +214,8 @@ class MeanFairPCA(BaseFairPCA):
             return super().path(X, y, sensitive_features=sensitive_features, **grid)
         check_given(X, sensitive_features=sensitive_features, y=y)
         if self.sensitive == "groups":
-            return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
+            groups = self._groups(X, y, few_groups(sensitive_features, len(X)))
+            return super().path(X, y, sensitive_features=groups, **grid)
         names = getattr(X, "columns", None)
         moments, positions = joint_moments(np.asarray(X), sensitive_features, y, self.fairness, names=names)
         return super().path(moments, sensitive_features=positions, **grid)

@@ -14,7 +14,7 @@ from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._old_names import accept_old_names, accept_old_path, rfpca_path
 from fairpca._options import Options
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components, check_number, shown_labels
 from fairpca.solvers import SolverResult
 from fairpca.solvers.rfpca import (
     ambiguity_radii,
@@ -175,7 +175,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             missing = [label for label in moments.labels if label not in self.eps]
             if missing or len(self.eps) != moments.n_groups:
                 raise ValueError(
-                    f"eps names the groups {list(self.eps)!r}, the data have {list(moments.labels)!r}; give one radius "
+                    f"eps names the groups {shown_labels(self.eps)}, the data have {shown_labels(moments.labels)}; "
+                    "give one radius "
                     "for each group of the data."
                 )
             given: Any = [self.eps[label] for label in moments.labels]
@@ -187,7 +188,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             raise TypeError(f"eps must hold numbers, one for each group; got {self.eps!r}.") from error
         if eps.shape != (moments.n_groups,):
             raise ValueError(
-                f"eps has {eps.size} value(s) but there are {moments.n_groups} groups {list(moments.labels)!r}; give "
+                f"eps has {eps.size} value(s) but there are {moments.n_groups} groups "
+                f"({shown_labels(moments.labels)}); give "
                 "one radius for each, or use alpha."
             )
         if not np.all(np.isfinite(eps)) or np.any(eps < 0):
