@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
+from fairpca._row_space import RowSpace
 from fairpca._threads import one_blas_thread
 from fairpca._validation import (
     Groups,
@@ -99,6 +100,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
                 X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             else:
                 X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            X = self._in_row_space(X)
             sample_weight = counting_weights(sample_weight, len(X))
             if sensitive_features is None:
                 self._warn_no_groups()
@@ -182,12 +184,16 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         if self._needs_rows:
             return [model.fit(X, y, sensitive_features=sensitive_features) for model in models]
         with one_blas_thread(X):
+            space = None
             if isinstance(X, GroupMoments):
                 moments = X
             else:
                 check_given(X, sensitive_features=sensitive_features, y=y)
                 rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
                 groups = few_groups(sensitive_features, len(rows))
+                if all(model._rotates() for model in models):
+                    space = RowSpace.of(rows, max(model.n_components for model in models))
+                    rows = rows if space is None else space.rows
                 moments = CollectsMoments._moments_of(models[0], rows, y, groups, None)
                 sensitive_features = None
             for model in models:
@@ -198,11 +204,27 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             self._warn_tiny_groups(moments.labels, moments.counts)
             covariance = moments.covariance(ddof=1)
             results = self._solve_path(models, moments)
-            return [model._store(result, moments, covariance) for model, result in zip(models, results, strict=True)]
+            for model, result in zip(models, results, strict=True):
+                model._store(result, moments, covariance)
+                if space is not None:
+                    space.lift(model)
+            return models
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
         """Solve for copies of this estimator with other parameters; a subclass may share work between them."""
         return [model._solve_moments(model._scaled(moments), model._check_dimension(moments)) for model in models]
+
+    def _rotates(self) -> bool:
+        """Whether a rotation of the features rotates the solution and changes nothing else."""
+        return False
+
+    def _in_row_space(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows, or their coordinates where they are fewer than the features and that does not matter."""
+        space = RowSpace.of(X, self.n_components) if self._rotates() else None
+        if space is None:
+            return X
+        self._row_space = space
+        return space.rows
 
     def _check_all_parameters(self) -> None:
         check_choices(self)

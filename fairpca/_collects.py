@@ -26,12 +26,16 @@ _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything
 def fitting(model: Any, X: Any) -> Iterator[None]:
     """Restore the attributes of `model` if the block does not come to its end (an error, Ctrl-C).
 
-    Within the block BLAS has one thread where `X` leads to small matrices.
+    Within the block BLAS has one thread where `X` leads to small matrices, and a block that leaves a ``_row_space``
+    has worked in its coordinates.
     """
     before = dict(vars(model))
     try:
         with one_blas_thread(X):
             yield
+            space = model.__dict__.pop("_row_space", None)
+            if space is not None:
+                space.lift(model)
     except BaseException:
         model.__dict__ = before
         raise

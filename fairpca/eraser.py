@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairpca._collects import CollectsMoments, fitting
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
+from fairpca._row_space import RowSpace
 from fairpca._sensitive import (
     Columns,
     Sensitive,
@@ -128,6 +129,9 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
             if sensitive_features is not None and self.sensitive == "groups":
                 sensitive_features = few_groups(sensitive_features, len(X))
+            space = RowSpace.of(X, 0)
+            if space is not None:
+                self._row_space, X = space, space.rows
             moments = self._moments_of(X, y, sensitive_features, sample_weight)
             if sensitive_features is None:
                 self._warn_no_groups()

@@ -135,6 +135,7 @@ class FPCA(BaseFairPCA):
     result_ : SolverResult
         `objective` and `bound` (from above) belong to the relaxed P; `extra` has P, its spectrum, rank
         and eigengap w_d − w_{d+1}, t, ‖V'f‖ (``mean_gap``), ‖V'QV‖ (``covariance_gap``), its spread, κ.
+        Where the rows are fewer than the features, P is in the coordinates of the columns of ``extra["coordinates"]``.
 
     Notes
     -----
@@ -196,9 +197,12 @@ class FPCA(BaseFairPCA):
             )
         return d
 
-    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+    def _standardises(self) -> bool:
         given = self._options.standardise
-        if not (variant_defaults(self.variant)["standardise"] if given is None else given):
+        return bool(variant_defaults(self.variant)["standardise"] if given is None else given)
+
+    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+        if not self._standardises():
             return None
         deviation = np.sqrt(np.diagonal(moments.covariance()))
         # A constant column has no more than the rounding of its own mean.
@@ -240,6 +244,9 @@ class FPCA(BaseFairPCA):
             trace=options.trace,
             data_norm=data_norm,
         )
+
+    def _rotates(self) -> bool:
+        return self.solver == "splitting" and not self._standardises()
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         options = self._options

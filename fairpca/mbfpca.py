@@ -252,6 +252,9 @@ class MBFPCA(BaseFairPCA):
         if self.n_jobs is not None:
             check_number("n_jobs", self.n_jobs, low=-1, integer=True)
 
+    def _rotates(self) -> bool:
+        return self.solver == "continuation"
+
     def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
         n_components = self._check_dimension(moments)
         self._warn_tiny_groups(groups.labels, groups.counts)
@@ -270,7 +273,8 @@ class MBFPCA(BaseFairPCA):
         if result.status == "converged" and result.extra["variance_ratio"] < _NO_VARIANCE:
             warnings.warn(
                 f"MBFPCA found nothing but {n_components} directions without variance that meet tau={self.tau:g}: the "
-                f"data have rank {result.extra['rank']} in {X.shape[1]} columns. Raise tau or choose fewer components.",
+                f"data have rank {result.extra['rank']} in {self.n_features_in_} columns. Raise tau or choose fewer "
+                "components.",
                 UserWarning,
                 stacklevel=4,
             )

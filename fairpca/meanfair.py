@@ -187,6 +187,7 @@ class MeanFairPCA(BaseFairPCA):
                 return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
             self._forget()
             X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            X = self._in_row_space(X)
             sample_weight = counting_weights(sample_weight, len(X))
             return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
@@ -267,6 +268,9 @@ class MeanFairPCA(BaseFairPCA):
             return compared_numbers(moments, self._sensitive_positions, self.fairness)
         return compared_groups(moments, self.columns, self.fairness)
 
+    def _rotates(self) -> bool:
+        return self.match == "mean"  # the number of candidates depends on that of the features
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)
         matched = compared.matched() if self.match == "mean+covariance" else None
@@ -295,7 +299,7 @@ class MeanFairPCA(BaseFairPCA):
             self.decoder_ = self.components_
         else:  # components_ may have other signs, and another order in a tie; A B = I says which
             self.decoder_ = np.ascontiguousarray(np.rint(self.components_ @ decoder) @ decoder.T)
-        self.excluded_ = result.extra.get("excluded", np.zeros((self.n_features_in_, 0))).T
+        self.excluded_ = result.extra.get("excluded", np.zeros((features.n_features, 0))).T
         self.groups_ = self._group_names(moments)
         if isinstance(features, GroupMoments):
             self._warn_constant_components(features)

@@ -196,6 +196,9 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             raise ValueError(f"eps={eps.tolist()} must be finite and not negative.")
         return eps
 
+    def _rotates(self) -> bool:
+        return self.solver != "subgradient"
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         return self._solve_one(moments, n_components, self.random_state)
 

@@ -34,6 +34,7 @@ LAYERS = (
     "wide",
     "_moments",
     "solvers",
+    "_row_space",
     "linalg _options _archive _moment_sums",
     "_validation _resources _tables _outputs _interrupts _old_names _patience _threads",
 )
