@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fairpca import _cli_table
-from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     from fairpca.own_data import Prepared
@@ -75,7 +74,7 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
 
     methods = _cli_table.split(options.methods, "--methods") if options.methods else None
     target = None if prepared.target is None else prepared.target.to_numpy()
-    with HeedInterrupts(), warnings.catch_warnings(), progress_bar("fits") as progress:
+    with warnings.catch_warnings(), progress_bar("fits") as progress:
         warnings.showwarning = _cli_table.show_warning
         return compare(
             prepared.frame,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _cli_moments, _cli_table
-from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +89,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     prepared = _cli_table.prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
     target = None if prepared.target is None else prepared.target.to_numpy()
-    with HeedInterrupts(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.showwarning = _cli_table.show_warning
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _cli_table
-from fairpca._interrupts import HeedInterrupts
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Read all files once, and write their moments."""
     from fairpca._outputs import Outputs
 
-    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs, HeedInterrupts():
+    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs:
         moments = _read(options, options.store, options.weight, options.features, options.quiet)
         outputs.write({"--out": moments.to_bytes()})
     shown = ", ".join(
@@ -84,7 +83,7 @@ def fit(estimator: Any, options: argparse.Namespace) -> int:
     wanted = {"--components-out": options.components_out, "--model": options.model}
     if not any(wanted.values()):
         raise ValueError("Nothing would be written; give --model FILE for the model or --components-out FILE.")
-    with Outputs(wanted, _files(options.data)) as outputs, HeedInterrupts(), warnings.catch_warnings():
+    with Outputs(wanted, _files(options.data)) as outputs, warnings.catch_warnings():
         warnings.showwarning = _cli_table.show_warning
         return _fit(estimator, options, outputs)
 

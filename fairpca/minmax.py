@@ -185,6 +185,9 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             time_limit=self._options.time_limit,
         )
 
+    def _rotates(self) -> bool:
+        return self.solver == "dual"
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.nested:

@@ -33,8 +33,9 @@ LAYERS = (
     "wide",
     "_moments",
     "solvers",
+    "_row_space",
     "linalg _options _archive _moment_sums",
-    "_validation _resources _tables _outputs _interrupts",
+    "_validation _resources _tables _outputs _interrupts _threads",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 

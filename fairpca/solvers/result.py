@@ -10,7 +10,7 @@ import numpy as np
 
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
+Status = Literal["optimal", "converged", "max_iter", "infeasible"]
 Sense = Literal["min", "max"]
 Certificate = Literal["proof", "estimate", "none"]
 
@@ -24,10 +24,9 @@ class SolverResult:
     V : ndarray of shape (n_features, n_components)
         Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
         order of ``components_``.
-    status : {"optimal", "converged", "max_iter", "infeasible", "interrupted"}
+    status : {"optimal", "converged", "max_iter", "infeasible"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint;
-        ``"interrupted"`` is the best iterate, feasible or not, when the user stopped the solver.
+        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
     bound : float

@@ -3,7 +3,6 @@
 import itertools
 import pickle
 import warnings
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -437,49 +436,6 @@ def test_one_group_one_sample_and_little_memory_warn():
 
 
 # -------------------------------------------------------------------------------- interruption, budget, progress
-
-
-def test_interruption_returns_the_best_feasible_iterate(monkeypatch):
-    X, codes = two_groups()
-    calls = {"n": 0}
-    original = MBFProblem.evaluate
-
-    def evaluate(self, V):
-        calls["n"] += 1
-        if calls["n"] > limit:
-            raise KeyboardInterrupt
-        return original(self, V)
-
-    complete = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
-    monkeypatch.setattr(MBFProblem, "evaluate", evaluate)
-    limit = 3 * complete.result_.extra["n_evaluations"] // 2
-    with pytest.warns(ConvergenceWarning, match="interrupted; the best iterate so far"):
-        model = MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
-    assert model.result_.status == "interrupted"
-    assert mmd_squared(model.transform(X), codes, model.bandwidth_) <= 0.02
-    calls["n"], limit = 0, 3
-    with pytest.warns(ConvergenceWarning, match="interrupted.* > tau=0.02"):
-        assert MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes).result_.status == "interrupted"
-    calls["n"], limit = 0, 0
-    with pytest.raises(KeyboardInterrupt):
-        MBFPCA(2, tau=0.02).fit(X, sensitive_features=codes)
-
-
-def test_interruption_while_an_approximation_is_tightened(monkeypatch):
-    """Even when the answer is that of an earlier round, the search as a whole was interrupted."""
-    X, codes = two_groups()
-    original, rounds = mbf_module._search, []
-
-    def search(problem, settings, total, start):
-        outcome = original(problem, settings, total, start)
-        rounds.append(outcome)
-        return outcome if len(rounds) == 1 else replace(outcome, at=rounds[0].at, interrupted=True)
-
-    monkeypatch.setattr(mbf_module, "_search", search)
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        options = {"approximation": "subsample", "approximation_size": 20}
-        model = MBFPCA(2, tau=1e-3, random_state=0, options=options).fit(X, sensitive_features=codes)
-    assert len(rounds) == 2 and model.result_.status == "interrupted"
 
 
 def test_budget_and_progress(capsys):
