@@ -45,11 +45,9 @@ CASES = (("compas", 2), ("german", 10))
 TAU = 1e-6
 FOLDERS = {
     ("compas", 2, 1e-3): "COMPAS/2_stfpca_3",
-    ("compas", 2, 1e-6): "COMPAS/2_stfpca_6",
     ("german", 2, 1e-3): "German/2_mbfpca_3",
     ("german", 2, 1e-6): "German/2_mbfpca_6",
     ("german", 10, 1e-3): "German/10_mbfpca_3",
-    ("german", 10, 1e-6): "German/10_mbfpca_6",
     ("adult", 2, 1e-3): "Adult/2_stfpca_3",
     ("adult", 2, 1e-6): "Adult/2_stfpca_6",
 }

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.lee2022._protocol import (
-    ANOTHER_START,
+    LAST_DIGIT,
     METRICS,
     PROTECTED,
     PROTOCOLS,
@@ -131,8 +131,8 @@ def run_repeat(*, dataset: str, split: int, method: str, setting: str, d: int) -
     """Compute a cell of the printed protocol once more, see `REPEATS`: what its numbers repeat."""
     data = Split.load(dataset, split, d)
     if method == REPEATS["mbfpca"]:
-        rows, tau = (data.train.X, data.train.sensitive_features), TAUS[setting]
-        fitted: Any = fit_mbf(*rows, method="mbfpca", tau=tau, d=d, **ANOTHER_START)
+        rows, tau = (LAST_DIGIT * data.train.X, data.train.sensitive_features), TAUS[setting]
+        fitted: Any = fit_mbf(*rows, method="mbfpca", tau=tau, d=d)
     else:
         fitted = fit_fpca(data.train, method="fpca", setting=setting, d=d, protocol="printed", **ROUGH)
     V = fitted.components_.T
