@@ -14,7 +14,7 @@ from pymanopt.manifolds import Grassmann
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from fairpca import MBFPCA
+from fairpca import MBFPCA, published
 from fairpca.bench.mbf import naive_repms
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
@@ -567,6 +567,25 @@ def test_algorithm_1_draws_its_frames_in_the_space_of_all_features(monkeypatch):
     options = {"repms": {"start": "random", "max_outer": 1}}
     MBFPCA(1, tau=10.0, solver="repms", options=options, random_state=0).fit(X, sensitive_features=codes)
     assert set(drawn) == {8}
+
+
+def test_algorithm_1_doubles_its_penalty_where_the_authors_runs_did():
+    """At the stored loadings the gradients balance at 1/h, 2/h, 2/h and 1/h (d = 2, tau = 1e-3)."""
+    model = MBFPCA(2, solver="repms", options={"repms": {"start": "pca"}})
+    doubled = []
+    for split in (0, 2, 8, 5):
+        train = load("german", split=split)[0]
+        rho = model.fit(train.X, sensitive_features=train.sensitive_features).result_.history["rho"]
+        doubled.append(rho[-1] / rho[0])
+    np.testing.assert_allclose(doubled, [1, 2, 2, 1])
+
+
+def test_algorithm_1_ends_on_the_stored_plane():
+    train = load("german", split=5)[0]
+    model = MBFPCA(2, tau=1e-6, solver="repms", options={"repms": {"start": "pca"}})
+    V = model.fit(train.X, sensitive_features=train.sensitive_features).components_.T
+    stored = published.load_loadings("lee2022", "german", "mbfpca", "tau=1e-6")
+    assert subspace_distance(V, orthonormal(stored)) < 1e-5
 
 
 def test_naive_solver_of_the_benchmark_is_algorithm_1():
