@@ -142,8 +142,6 @@ def run_repeat(*, dataset: str, split: int, method: str, setting: str, d: int) -
     return values | {"communality": float(np.asarray(communality(V, PROTECTED[dataset])))}
 
 
-# Algorithm 1 takes long: three splits of each setting are enough for a standard deviation.
-_REPEATED = {"mbfpca": 3, "fpca": 10}
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:
@@ -154,7 +152,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
         "mbfpca_ours": tuple(TAUS),
         "mbfpca": tuple(TAUS),
     }
-    repeated = [(REPEATS[method], settings[method], splits[:n]) for method, n in _REPEATED.items()]
+    repeated = [(again, settings[method], splits) for method, again in REPEATS.items()]
     fitted = [(method, choices, splits) for method, choices in settings.items()]
     return [
         Cell(dataset=dataset, split=split, method=method, setting=setting, d=d)
