@@ -32,7 +32,7 @@ from fairpca.published.pages import answer, answers, counts_line
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "report"
 # How a claim can fail to hold as it stands.
-LOOKS = (("#4477aa", ""), ("#88bbdd", "//"), ("#cc7733", "xx"), ("#cccccc", ""), ("#ffffff", ".."))
+LOOKS = (("#4477aa", ""), ("#4477aa", "oo"), ("#88bbdd", "//"), ("#cc7733", "xx"), ("#cccccc", ""), ("#ffffff", ".."))
 FAILED = ("fails", "refuted", "holds in part")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairpca._resources import data_path
 from fairpca._tables import read_table
-from fairpca.published.comparison import compare
+from fairpca.published.comparison import INFERRED, compare
 from fairpca.published.declarations import (
     Exhibit,
     Paper,
@@ -22,13 +22,14 @@ from fairpca.published.declarations import (
     papers,
 )
 
-__all__ = ["CLAIM_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
+__all__ = ["CLAIM_VERDICTS", "NUMBER_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
 
 # Of statements about data and runs, and of theorems, about which runs alone can say little.
 CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
 # Of settings: they are how numbers were made, and count neither as numbers nor as claims.
 SETTING_VERDICTS = ("as stated", "otherwise")
-VERDICTS = ("equal", "close", "differs", "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
+NUMBER_VERDICTS = ("equal", INFERRED, "close", "differs")
+VERDICTS = (*NUMBER_VERDICTS, "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
 # What is said in words, by kind: where it is published, the results that judge it, and the verdicts it may have.
 _WORDS = {
     "claim": (load_claims, "claims*.csv", CLAIM_VERDICTS),

@@ -15,8 +15,9 @@ from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
-__all__ = ["KEYS", "STATISTICS", "compare", "measured"]
+__all__ = ["INFERRED", "KEYS", "STATISTICS", "compare", "measured"]
 
+INFERRED = "equal, inferred"  # equal with a setting that was inferred
 KEYS = ("dataset", "p", "method", "setting", "d", "metric", "protocol")
 STATISTICS = ("value", "mean", "sd", "min", "q1", "median", "q3", "max")
 
@@ -159,6 +160,9 @@ def compare(
         _reason(name, row, patterns) if row["verdict"] in ("differs", "not judged") else ""
         for row in joined.to_dict("records")
     ]
+    for method, why in (declared[0].inferred if declared else {}).items():
+        meant = (joined["method"] == method) & (joined["verdict"] == "equal")
+        joined.loc[meant, ["verdict", "reason"]] = [INFERRED, why]
     for metric, why in (declared[0].not_judged if declared else {}).items():
         shown = (joined["metric"] == metric) & (joined["verdict"] != "not yet")
         joined.loc[shown, ["verdict", "reason"]] = ["not judged", why]

@@ -104,6 +104,9 @@ class Exhibit:
         Results that answer the published table; without them the result of its own name.
     stand_ins : tuple of StandIn
         Where the printed protocol is unpublished.
+    inferred : mapping of str to str
+        Methods with a setting that neither paper nor program states, and how it was inferred: what comes out equal
+        with it is counted by itself.
     not_judged : mapping of str to str
         Metrics that stand beside ours without a verdict, for instance times, and why.
     """
@@ -115,6 +118,7 @@ class Exhibit:
     stored: bool = False
     answered_by: tuple[Answer, ...] = ()
     stand_ins: tuple[StandIn, ...] = ()
+    inferred: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
 
 

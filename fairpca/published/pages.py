@@ -11,7 +11,7 @@ import pandas as pd
 from fairpca import datasets
 from fairpca._resources import data_path
 from fairpca._tables import read_table
-from fairpca.published.board import VERDICTS, unanswered
+from fairpca.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
 from fairpca.published.comparison import KEYS
 from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers
 
@@ -33,6 +33,7 @@ __all__ = [
 # A sign and a word each: colour alone tells nothing to some readers.
 SIGNS = {
     "equal": "✓",
+    "equal, inferred": "✓",
     "close": "≈",
     "differs": "≠",
     "not judged": "·",
@@ -61,8 +62,8 @@ _TITLES = {
 def answer(board: pd.DataFrame) -> str:
     """Say in one sentence of Markdown what became of the numbers that the papers print."""
     found = board[board["kind"] == "number"]["verdict"].value_counts()
-    equal, close, differs, waiting = (int(found.get(name, 0)) for name in ("equal", "close", "differs", "not yet"))
-    total, others = equal + close + differs + waiting, int(found.get("not judged", 0))
+    equal, inferred, close, differs, waiting = (int(found.get(v, 0)) for v in (*NUMBER_VERDICTS, "not yet"))
+    total, others = equal + inferred + close + differs + waiting, int(found.get("not judged", 0))
     if not total:
         return "No paper here prints a number in a table."
     parts = [
@@ -70,6 +71,8 @@ def answer(board: pd.DataFrame) -> str:
         f"**{close:,}** ({close / total:.0%}) within a computed tolerance",
         f"**{differs:,}** ({differs / total:.0%}) differ, each with its reason",
     ]
+    if inferred:
+        parts.insert(1, f"**{inferred:,}** ({inferred / total:.0%}) too, with a setting that we inferred")
     if waiting:
         parts.append(f"**{waiting:,}** have no answer yet")
     beside = f" Beside them {others:,} printed entries are not judged, for the reasons given." if others else ""

@@ -189,3 +189,14 @@ def test_there_is_no_ratio_to_what_moves_nothing(noise, first, later, tmp_path):
         own = ours(1.28)
         row = compare(own, printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
         assert (row["verdict"], row["reason"]) == ("differs", expected)
+
+
+def test_what_comes_out_equal_with_an_inferred_setting_is_counted_by_itself():
+    table = printed(dataset=["german"], method=["mbfpca"], setting=["tau=1e-3"])
+    given = {"dataset": ["german"], "method": ["mbfpca"], "setting": ["tau=1e-3"]}
+    judged = compare(ours(1.23, **given), table, (), exhibit="lee2022/table1").iloc[0]
+    assert judged["verdict"] == "equal, inferred" and "PCA" in judged["reason"]
+    assert compare(ours(9.0, **given), table, (), exhibit="lee2022/table1").iloc[0]["verdict"] == "differs"
+    other = {"method": ["fpca"]}
+    same = compare(ours(1.23, **given | other), table.assign(**other), (), exhibit="lee2022/table1").iloc[0]
+    assert same["verdict"] == "equal" and same["reason"] == ""

@@ -47,6 +47,8 @@ def test_the_first_sentence_counts_printed_numbers_only():
     assert answer(aside) == answer(board) + " Beside them 1 printed entries are not judged, for the reasons given."
     waiting = board.assign(verdict=board["verdict"].replace("close", "not yet"))
     assert answer(waiting).endswith("and **1** have no answer yet.") and "prints a number" in answer(board.tail(1))
+    inferred = board.assign(verdict=board["verdict"].replace("close", "equal, inferred"))
+    assert "digits, **1** (25%) too, with a setting that we inferred, **0** (0%) within" in answer(inferred)
     assert answers(board, "number").loc[paper.short].to_dict() == {
         "printed in tables": 4,
         "equal": 2,

@@ -154,14 +154,14 @@ class _Outcome:
     late: bool = False
 
 
-def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
+def _search(problem: MBFProblem, settings: MBFSettings, reduced: _Reduced, start: np.ndarray | None) -> _Outcome:
     """Run one solver; whatever ends it, the best that was seen is kept, PCA first of all."""
     problem.evaluate(problem.pca())
     starts, exhausted = 0, False
     returned: Evaluation | None = None
     try:
         if settings.solver == "repms":
-            V = solve_repms(problem, settings.repms, settings.random_state, total)
+            V = solve_repms(problem, settings.repms, settings.random_state, reduced.total, reduced.basis)
             returned, starts = problem.evaluate(V), 1
         else:
             returned, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
@@ -222,7 +222,8 @@ def solve_mbf(
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
-    reduced = _Reduced.of(X, covariance, n_components)
+    # Algorithm 1 works in all of the features' space, the continuation where a solution can lie.
+    reduced = _Reduced.of(X, covariance, X.shape[1] if settings.solver == "repms" else n_components)
     sigma = sigma / reduced.unit
     reduced.check_bandwidth(sigma)
     exact = [reduced.exact(comparison) for comparison in comparisons]
@@ -264,7 +265,7 @@ def solve_mbf(
     outcome = (
         _Outcome(problem.evaluate(problem.pca()), 0, False)
         if optimal
-        else _search(problem, settings, reduced.total, None)
+        else _search(problem, settings, reduced, None)
     )
     V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
@@ -347,7 +348,7 @@ def _tightened(
         else:
             target = float(np.sqrt(met * missed))
         following = problem_at(target)
-        outcome = _search(following, once, reduced.total, outcome.at.V)
+        outcome = _search(following, once, reduced, outcome.at.V)
         V = lifted(outcome.at.V)
         value = exact_mmd2(V)
         evaluations += following.record.n_evaluations
