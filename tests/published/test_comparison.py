@@ -170,7 +170,8 @@ NAMES = ["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", 
 
 
 @pytest.mark.parametrize(
-    ("noise", "expected"), [("0.02", "2.5 times"), ("0.0006", "83.3 times"), ("0.0004", "unknown"), ("0", "unknown"), ("", "unknown")]
+    ("noise", "expected"),
+    [("0.02", "2.5 times"), ("0.0006", "83.3 times"), ("0.0004", "unknown"), ("0", "unknown"), ("", "unknown")],
 )
 def test_what_moves_a_number_too_little_does_not_explain_a_difference(noise, expected, tmp_path):
     """The difference is 0.05, and a hundredth of it is 0.0005."""

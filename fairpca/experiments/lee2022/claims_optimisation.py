@@ -105,8 +105,8 @@ def _lipschitz() -> Iterator[Verdict]:
         text,
         nuclear <= 1,
         max(frobenius.values()) <= 1,
-        reason=f"The lemma names no norm. It is true in the nuclear norm, and false in the Frobenius norm from d = {first} "
-        "on, where the factor √d is due.",
+        reason="The lemma does not name its norm. It is true in the nuclear norm, and false in the Frobenius norm from "
+        f"d = {first} on, where the factor √d is due.",
     )
 
 

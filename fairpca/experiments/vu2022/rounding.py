@@ -39,9 +39,7 @@ _SOURCES = {"fairpca": ("fairpca", "fairpca_svd")}
 _CRITERIA = ("abdiff", "are")
 
 
-def _perturbed(
-    compared: Method, dataset: str, split: int, draw: int, size: float = PERTURBATION
-) -> dict[str, float]:
+def _perturbed(compared: Method, dataset: str, split: int, draw: int, size: float = PERTURBATION) -> dict[str, float]:
     data = load(dataset)
     X = np.asarray(data.X, dtype=np.float64)
     factors = 1 + size * np.random.default_rng([split, draw]).standard_normal(X.shape[1])
@@ -56,7 +54,7 @@ def run_fairpca(*, dataset: str, split: int, method: str, draw: int) -> dict[str
 
 
 def run_randomised(*, dataset: str, split: int, method: str, draw: int) -> dict[str, Any]:
-    """Return error and gap of the port of FairPCA with a randomised SVD, out of sample and in sample; nothing else moves."""
+    """Return error and gap of the port of FairPCA with a randomised SVD, out of sample and in sample."""
     port = Method(RandomisedPort(), {"eta": methods.ETAS}, rescaled_in_fold=False)
     return _perturbed(port, dataset, split, draw, size=0.0)
 
@@ -129,12 +127,16 @@ def run_noise(*, exhibit: str) -> list[dict[str, Any]]:
         by_source = {key: part.droplevel([0, 1]) for key, part in second.groupby(level=["dataset", "method"])}
         groups: Any = first.groupby(level=["dataset", "method"], sort=False)
         for (dataset, method), values in groups:
-            sources = [by_source[dataset, name] for name in _SOURCES.get(method, (method,)) if (dataset, name) in by_source]
+            sources = [
+                by_source[dataset, name] for name in _SOURCES.get(method, (method,)) if (dataset, name) in by_source
+            ]
             moved = [(rows - values.droplevel([0, 1])).dropna().to_numpy() for rows in sources]
             found = float(np.linalg.norm([noise(values.to_numpy(), part, ["value"])["value"] for part in moved]))
             step = _one_row(dataset) if exhibit == "table4" else 0.0
             row = {"dataset": dataset, "method": method, "d": K, "metric": metric, "protocol": "printed"}
-            records.append({**row, "statistic": "value", "grain": step, "noise": found, "repeated": sum(map(len, moved))})
+            records.append(
+                {**row, "statistic": "value", "grain": step, "noise": found, "repeated": sum(map(len, moved))}
+            )
     return records
 
 

@@ -144,7 +144,9 @@ def test_figure_1_is_the_error_of_rows(few_faces, setting, protocol):
         rng = np.random.default_rng(7)
         rows = np.concatenate([rng.choice(np.flatnonzero(sex == s), 500, replace=False) for s in ("female", "male")])
         X, sex = X[rows], sex[rows]
-    found = pd.DataFrame(figures.run_figure_1(dataset="lfw", method="pca", setting=setting, sample=7, protocol=protocol))
+    found = pd.DataFrame(
+        figures.run_figure_1(dataset="lfw", method="pca", setting=setting, sample=7, protocol=protocol)
+    )
     assert set(found["d"]) == set(range(1, 21))
     found = found.set_index(["d", "metric"])["value"]
     for d in (1, 20):

@@ -21,7 +21,9 @@ def rows_of(seed, n, p, spread):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([300, 501, 900]), st.integers(4, 45), st.integers(1, 5), st.floats(1.5, 10))
+@given(
+    st.integers(0, 10**6), st.sampled_from([300, 501, 900]), st.integers(4, 45), st.integers(1, 5), st.floats(1.5, 10)
+)
 def test_it_is_the_svd_that_scikit_learn_chose(seed, n, p, k, spread):
     """The same numbers from the same stream, and as many of them, from second moments as from rows."""
     X = rows_of(seed, n, p, spread)
