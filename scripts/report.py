@@ -27,7 +27,7 @@ import fairpca
 from fairpca import datasets
 from fairpca.experiments import load_results, stored_names
 from fairpca.published import VERDICTS, papers, scoreboard
-from fairpca.published.pages import answer, answers, counts_line
+from fairpca.published.pages import answer, answers, by_method, counts_line, methods_line
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "report"
@@ -168,6 +168,8 @@ def values(board: pd.DataFrame) -> dict[str, Any]:
         "python": ", ".join(sorted({part["python"] for told in stored for part in told["computed_by"]})),
         "numbers": table(with_names(answers(board, "number"), "paper")),
         "figure": verdict_figure(board),
+        "methods": table(by_method(board)),
+        "methods_line": methods_line(board),
         "exhibits": table(by_exhibit(board)),
         "stored": table(with_names(answers(board, "stored"), "paper")),
         "claims": table(with_names(answers(board, "claim"), "paper")),

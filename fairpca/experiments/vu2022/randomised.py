@@ -13,49 +13,49 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, clone
 
 from fairpca import GroupMoments
-from fairpca.linalg import top_eigenpairs
 from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of
 
-__all__ = ["RandomisedPort", "randomised_top"]
+__all__ = ["RandomisedPort", "is_randomised", "leading"]
 
 # Defaults of scikit-learn: rows or columns up to which the SVD is exact, its oversampling, and the power iterations
 # for few components (less than a tenth of the shorter side) and for more.
 _EXACT, _OVERSAMPLED, _POWERS = 500, 10, (7, 4)
 
 
-def randomised_top(C: np.ndarray, n_rows: int, k: int, stream: np.random.RandomState) -> np.ndarray:
+def is_randomised(n_rows: int, p: int, k: int) -> bool:
+    """Say whether scikit-learn 1.0 takes a randomised SVD, and so draws p times k + 10 normal numbers."""
+    return max(n_rows, p) > _EXACT and k < 0.8 * min(n_rows, p)
+
+
+def leading(C: np.ndarray, k: int, start: np.ndarray | None = None, n_rows: int = 0) -> np.ndarray:
     """Return the top k right singular vectors of rows with second moment `C`, as scikit-learn 1.0 finds them.
 
-    The randomised SVD of `n_rows` centred rows X depends on X'X only, because every step normalises a basis and keeps
-    its span. It draws the numbers that ``sklearn.utils.extmath.randomized_svd`` draws.
+    The randomised SVD of centred rows X depends on X'X only, because every step normalises a basis and keeps its span.
 
     Parameters
     ----------
-    C : ndarray of shape (p, p)
-        Second moment of centred rows, in any unit.
-    n_rows : int
-        Number of rows.
+    C : ndarray of shape (..., p, p)
+        Second moments of centred rows, in any unit.
     k : int
         Number of vectors.
-    stream : RandomState
-        Where the random start comes from; an exact SVD draws nothing.
+    start : ndarray of shape (..., p, k + 10), optional
+        The random start; without one the SVD is exact.
+    n_rows : int
+        Number of rows, on which the number of power iterations depends.
     """
-    p = len(C)
-    shorter = min(n_rows, p)
-    if max(n_rows, p) <= _EXACT or k >= 0.8 * shorter:
-        return top_eigenpairs(C, k)[1]
-    W = stream.normal(size=(p, k + _OVERSAMPLED))
-    if W.shape[1] >= p:  # the start spans everything, so the answer is exact
-        return top_eigenpairs(C, k)[1]
-    for _ in range(_POWERS[0] if k < 0.1 * shorter else _POWERS[1]):
+    p = C.shape[-1]
+    if start is None or start.shape[-1] >= p:  # such a start spans everything, so the answer is exact
+        return np.linalg.eigh(C)[1][..., ::-1][..., :k]
+    W = start
+    for _ in range(_POWERS[0] if k < 0.1 * min(n_rows, p) else _POWERS[1]):
         W = np.linalg.qr(C @ W)[0]
     CW = C @ W
-    L = np.linalg.cholesky(W.T @ CW)
-    return np.linalg.svd(solve_triangular(L, CW.T, lower=True), full_matrices=False)[2][:k].T
+    L = np.linalg.cholesky(W.swapaxes(-1, -2) @ CW)
+    right = np.linalg.svd(np.linalg.solve(L, CW.swapaxes(-1, -2)), full_matrices=False)[2]
+    return right[..., :k, :].swapaxes(-1, -2)
 
 
 class RandomisedPort(BaseEstimator):
@@ -83,26 +83,46 @@ class RandomisedPort(BaseEstimator):
 
     def fit(self, moments: GroupMoments) -> Self:
         """Fit to the moments of two groups, each about its own mean."""
-        C, counts, k = moments.second_moments("group"), moments.counts.astype(int), self.n_components
-        own = [randomised_top(A, n, k, self.random_state) for A, n in zip(C, counts, strict=True)]
-        best = np.array([np.vdot(V, A @ V) for A, V in zip(C, own, strict=True)])
-        logs, total = np.zeros(2), np.zeros_like(C[0])
-        for _ in range(self.max_iter):
-            weights = np.exp(logs - logs.max())
-            combined = np.tensordot(weights / weights.sum(), C, 1)
-            V = randomised_top(combined, int(counts.sum()), k, self.random_state)
-            last = V @ V.T
-            total += last
-            logs = logs + self.eta * (best - np.einsum("gij,ij->g", C, last))
-        average = total / self.max_iter
-        # The port sums the entries of the matrix product, where the inner product is meant.
-        by_port = [float(np.max(best - (C @ P).sum(axis=(1, 2)))) for P in (average, last)]
-        values, U = eigenvalues_of(average) if by_port[0] < by_port[1] else (np.ones(k), V)
-        self.components_ = affine_map(U, values).T
-        self.result_ = SimpleNamespace(basis=basis_kind(values), status="max_iter")
+        ((self.components_, self.result_),) = self._solve(moments, [self.eta])
         return self
 
     def path(self, moments: GroupMoments, eta: Sequence[float]) -> list[Self]:
-        """Fit with each step size, one after the other from the same stream."""
-        models = [clone(self).set_params(eta=step, random_state=self.random_state) for step in eta]
-        return [model.fit(moments) for model in models]
+        """Fit with each step size, with the random numbers of one fit after the other."""
+        models = [clone(self).set_params(eta=step) for step in eta]
+        for model, found in zip(models, self._solve(moments, eta), strict=True):
+            model.components_, model.result_ = found
+        return models
+
+    def _solve(self, moments: GroupMoments, etas: Sequence[float]) -> list[tuple[np.ndarray, SimpleNamespace]]:
+        """Run all step sizes side by side."""
+        C, k, p, T = moments.second_moments("group"), self.n_components, moments.means.shape[1], self.max_iter
+        sizes = [*moments.counts.astype(int), int(moments.counts.sum())]
+        shapes = [(times, p, k + _OVERSAMPLED) for times in (1, 1, T)]
+        drawn = [
+            [
+                self.random_state.normal(size=shape) if is_randomised(n, p, k) else None
+                for n, shape in zip(sizes, shapes, strict=True)
+            ]
+            for _ in etas
+        ]
+        starts = [None if parts[0] is None else np.stack(parts, axis=1) for parts in zip(*drawn, strict=True)]
+        best = np.zeros((len(etas), 2))
+        for g, (A, start, n) in enumerate(zip(C, starts, sizes, strict=False)):
+            V = leading(np.stack([A] * len(etas)), k, None if start is None else start[0], n)
+            best[:, g] = np.einsum("mij,il,mlj->m", V, A, V)
+        logs, total = np.zeros((len(etas), 2)), np.zeros((len(etas), p, p))
+        for step in range(T):
+            weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            V = leading(np.tensordot(weights, C, 1), k, None if starts[2] is None else starts[2][step], sizes[2])
+            last = V @ V.swapaxes(1, 2)
+            total += last
+            logs = logs + np.asarray(etas)[:, None] * (best - np.einsum("gij,mij->mg", C, last))
+        average = total / T
+        # The port sums the entries of the matrix product, where the inner product is meant.
+        by_port = [(best - P.sum(axis=2) @ C.sum(axis=1).T).max(axis=1) for P in (average, last)]
+        answers = []
+        for i in range(len(etas)):
+            values, U = eigenvalues_of(average[i]) if by_port[0][i] < by_port[1][i] else (np.ones(k), V[i])
+            answers.append((affine_map(U, values).T, SimpleNamespace(basis=basis_kind(values), status="max_iter")))
+        return answers
