@@ -100,8 +100,8 @@ def by_method(board: pd.DataFrame) -> pd.DataFrame:
 def methods_line(board: pd.DataFrame) -> str:
     """Say in one sentence how many printed numbers of each method under study come out equal, close or different."""
     said = [
-        f"{row['method']} ({row['paper']}) {row.get('equal', 0)} equal, {row.get('close', 0)} close, {row.get('differs', 0)} "
-        f"different of {row['printed in tables'] - row.get('not judged', 0) - row.get('not yet', 0)}"
+        f"{row['method']} ({row['paper']}) {row.get('equal', 0)} equal, {row.get('close', 0)} close, "
+        f"{row.get('differs', 0)} different of {row['printed in tables'] - row.get('not judged', 0) - row.get('not yet', 0)}"
         for row in by_method(board).to_dict("records")
     ]
     return f"By method under study, without sizes of files and without ordinary PCA: {'; '.join(said)}."

@@ -43,7 +43,8 @@ def test_the_first_sentence_counts_printed_numbers_only():
     board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"]).assign(reason="Cause unknown.")
     assert answer(board) == (
         "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "
-        "**1** (25%) within a computed tolerance, and **1** (25%) differ, **1** of them for a cause that we do not know."
+        "**1** (25%) within a computed tolerance, and **1** (25%) differ, **1** of them for a cause that we do not "
+        "know."
     )
     aside = pd.concat([board, board.head(1).assign(verdict="not judged")])
     assert answer(aside) == answer(board) + " Beside them 1 printed entries are not judged, for the reasons given."
