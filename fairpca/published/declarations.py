@@ -67,7 +67,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class StandIn:
-    """Rows of another protocol that answer printed numbers whose own protocol is unpublished.
+    """Rows of another protocol that stand, not judged, beside printed numbers whose own protocol is unpublished.
 
     Attributes
     ----------

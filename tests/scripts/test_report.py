@@ -61,8 +61,8 @@ def test_reasons_are_counted_by_what_they_have_in_common() -> None:
             "exhibit": "t",
             "reason": [
                 "Ties: 3 times the noise.",
-                "Ties. inf times the noise.",
-                "Ties: more than what a perturbation leaves, 9 % of the printed number.",
+                "Ties. 0.5 times the noise.",
+                "Ties. Measured: 0.1; the print lies 9 % away.",
                 "See `a/b`.",
             ],
         }

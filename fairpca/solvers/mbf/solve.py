@@ -263,9 +263,7 @@ def solve_mbf(
     V = lifted(problem.pca())
     optimal = settings.solver == "continuation" and exact_mmd2(V) <= tau
     outcome = (
-        _Outcome(problem.evaluate(problem.pca()), 0, False)
-        if optimal
-        else _search(problem, settings, reduced, None)
+        _Outcome(problem.evaluate(problem.pca()), 0, False) if optimal else _search(problem, settings, reduced, None)
     )
     V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
