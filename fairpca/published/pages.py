@@ -42,6 +42,7 @@ SIGNS = {
     "proved": "✓",
     "not refuted": "◌",
     "refuted": "✗",
+    "corrected": "✎",
     "as stated": "✓",
     "otherwise": "≠",
     "not yet": "…",
