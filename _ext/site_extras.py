@@ -66,8 +66,24 @@ def _write_version(app: Any, config: Any) -> None:
     options["extra_footer"] = options.get("extra_footer", "").replace("{version}", __version__)
 
 
+def _link_repository(app: Any, config: Any) -> None:
+    """Switch on the buttons for repository, issues, edit and launch if REPOSITORY_URL names the repository."""
+    repository = os.environ.get("REPOSITORY_URL", "").rstrip("/")
+    if repository:
+        config.html_theme_options |= {
+            "repository_url": repository,
+            "repository_branch": "main",
+            "path_to_docs": "",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "use_edit_page_button": True,
+            "launch_buttons": {"binderhub_url": "https://mybinder.org", "notebook_interface": "jupyterlab"},
+        }
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("config-inited", _write_version, priority=100)
+    app.connect("config-inited", _link_repository, priority=100)
     app.connect("html-page-context", _offer_notebook)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fairpca._base import BaseFairPCA
@@ -52,7 +52,6 @@ __all__ = [
 
 
 _MODULES = (
-    "bench",
     "cli",
     "datasets",
     "experiments",
@@ -63,7 +62,6 @@ _MODULES = (
     "published",
     "report",
     "scale",
-    "selfcheck",
     "solvers",
     "synthetic",
 )

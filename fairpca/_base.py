@@ -15,10 +15,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, one_group
+from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
-from fairpca._validation import Groups, check_components, check_given, check_mask, encode_groups
+from fairpca._row_space import RowSpace
+from fairpca._threads import one_blas_thread
+from fairpca._validation import (
+    Groups,
+    check_components,
+    check_given,
+    check_mask,
+    counting_weights,
+    few_groups,
+    shown_labels,
+)
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
@@ -41,6 +51,9 @@ def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
 class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
+    While `fit`, `partial_fit`, `path` or `frontier` runs on fewer than 400 features, BLAS has one thread in the whole
+    process, other Python threads included, because more threads make small matrices slower.
+
     A subclass sets its parameters in ``__init__`` and implements one of ``_solve_moments`` (second moments are
     enough) or ``_solve_rows`` (with ``_needs_rows = True``). Words that a parameter may take are declared by its
     annotation, ``Literal[...]``, and checked from there; ``_check_parameters`` is for the rest.
@@ -62,38 +75,46 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             Ignored unless the estimator says otherwise.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row, any dtype; several columns mean their combinations. Without it the
-            result is ordinary PCA, with a warning.
+            result is ordinary PCA, with a warning. Numbers that are not integers are refused, and more than 50 groups
+            or (above ten) one for every 20 rows, unless all columns are categoricals of pandas.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Weights that sum to less than the
+            number of rows cannot count rows, so only their ratios matter: they are scaled to a mean of one (over the
+            rows whose weight is not zero).
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
-        self._forget()
-        if isinstance(X, WideRows):
-            return self._fit_wide(X, sensitive_features, sample_weight)
-        if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
-        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-        if self._needs_rows:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        else:
-            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        if sensitive_features is None:
-            self._warn_no_groups()
-            return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
-        groups = encode_groups(sensitive_features, len(X))
-        moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
-        if not self._needs_rows or self._has_one_group(moments):
-            return self._fit_moments(moments)
-        if sample_weight is not None:
-            raise ValueError(
-                f"{type(self).__name__} compares the distributions of the rows as they are and takes no sample_weight; "
-                "leave it out, or repeat rows."
-            )
-        return self._store(self._solve_rows(X, groups, y, moments), moments)
+        with fitting(self, X):
+            self._forget()
+            if isinstance(X, WideRows):
+                return self._fit_wide(X, sensitive_features, sample_weight)
+            if isinstance(X, GroupMoments):
+                self._accept_moments(X, sensitive_features, sample_weight)
+                check_two_rows(X)
+                return self._fit_moments(X)
+            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+            if self._needs_rows:
+                X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            else:
+                X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            X = self._in_row_space(X)
+            sample_weight = counting_weights(sample_weight, len(X))
+            if sensitive_features is None:
+                self._warn_no_groups()
+                return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
+            groups = few_groups(sensitive_features, len(X))
+            moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
+            if not self._needs_rows or self._has_one_group(moments):
+                return self._fit_moments(moments)
+            if sample_weight is not None:
+                raise ValueError(
+                    f"{type(self).__name__} compares the distributions of the rows as they are and takes no "
+                    "sample_weight; leave it out, or repeat rows."
+                )
+            return self._store(self._solve_rows(X, groups, y, moments), moments)
 
     def _fit_moments(self, moments: GroupMoments) -> Self:
         if self._has_one_group(moments):
@@ -162,25 +183,48 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
             return []
         if self._needs_rows:
             return [model.fit(X, y, sensitive_features=sensitive_features) for model in models]
-        if isinstance(X, GroupMoments):
-            moments = X
-        else:
-            check_given(X, sensitive_features=sensitive_features, y=y)
-            rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-            moments = CollectsMoments._moments_of(models[0], rows, y, sensitive_features, None)
-            sensitive_features = None
-        for model in models:
-            model._accept_moments(moments, sensitive_features)
-        if models[0]._has_one_group(moments):
-            raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
-        self._warn_tiny_groups(moments.labels, moments.counts)
-        covariance = moments.covariance(ddof=1)
-        results = self._solve_path(models, moments)
-        return [model._store(result, moments, covariance) for model, result in zip(models, results, strict=True)]
+        with one_blas_thread(X):
+            space = None
+            if isinstance(X, GroupMoments):
+                moments = X
+            else:
+                check_given(X, sensitive_features=sensitive_features, y=y)
+                rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+                groups = few_groups(sensitive_features, len(rows))
+                if all(model._rotates() for model in models):
+                    space = RowSpace.of(rows, max(model.n_components for model in models))
+                    rows = rows if space is None else space.rows
+                moments = CollectsMoments._moments_of(models[0], rows, y, groups, None)
+                sensitive_features = None
+            for model in models:
+                model._accept_moments(moments, sensitive_features)
+            check_two_rows(moments)
+            if models[0]._has_one_group(moments):
+                raise ValueError(f"path needs two groups or more; the data have one, {moments.labels[0]!r}.")
+            self._warn_tiny_groups(moments.labels, moments.counts)
+            covariance = moments.covariance(ddof=1)
+            results = self._solve_path(models, moments)
+            for model, result in zip(models, results, strict=True):
+                model._store(result, moments, covariance)
+                if space is not None:
+                    space.lift(model)
+            return models
 
     def _solve_path(self, models: Sequence[Self], moments: GroupMoments) -> Iterable[SolverResult]:
         """Solve for copies of this estimator with other parameters; a subclass may share work between them."""
         return [model._solve_moments(model._scaled(moments), model._check_dimension(moments)) for model in models]
+
+    def _rotates(self) -> bool:
+        """Whether a rotation of the features rotates the solution and changes nothing else."""
+        return False
+
+    def _in_row_space(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows, or their coordinates where they are fewer than the features and that does not matter."""
+        space = RowSpace.of(X, self.n_components) if self._rotates() else None
+        if space is None:
+            return X
+        self._row_space = space
+        return space.rows
 
     def _check_all_parameters(self) -> None:
         check_choices(self)
@@ -255,7 +299,8 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         tiny = [labels[i] for i in np.flatnonzero(counts == 1)]
         if tiny and self._uses_groups and counts.dtype.kind in "iu":  # weights are no numbers of rows
             warnings.warn(
-                f"group(s) {tiny!r} have one sample each, so they have no variance of their own; merge them with "
+                f"group(s) {shown_labels(tiny)} have one sample each, so they have no variance of their own; merge "
+                "them with "
                 "another group or drop them.",
                 UserWarning,
                 stacklevel=4,
@@ -303,7 +348,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
-        if result.status in ("max_iter", "infeasible", "interrupted"):
+        if result.status in ("max_iter", "infeasible"):
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
             infeasible = "no feasible subspace was found"
             detail = result.extra.get("message", limit if result.status == "max_iter" else infeasible)

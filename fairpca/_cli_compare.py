@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fairpca import _cli_table
-from fairpca._interrupts import HeedInterrupts
-from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     from fairpca.own_data import Prepared
@@ -76,8 +74,7 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
 
     methods = _cli_table.split(options.methods, "--methods") if options.methods else None
     target = None if prepared.target is None else prepared.target.to_numpy()
-    what = f"still comparing on {len(prepared.frame):,} rows"
-    with HeedInterrupts(), warnings.catch_warnings(), bar("fits", what) as progress:
+    with warnings.catch_warnings(), progress_bar("fits") as progress:
         warnings.showwarning = _cli_table.show_warning
         return compare(
             prepared.frame,
@@ -93,28 +90,18 @@ def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison
         )
 
 
-class bar:
-    """What shows on standard error that work goes on: a bar with the time left, or lines where there is no terminal."""
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar with the time left, on a terminal only; yield the function that takes (done, total)."""
+    from tqdm import tqdm
 
-    def __init__(self, unit: str, what: str) -> None:
-        from tqdm import tqdm
+    with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty(), leave=False, file=sys.stderr) as bar:
 
-        terminal = sys.stderr.isatty()
-        self._bar = tqdm(unit=f" {unit}", disable=not terminal, leave=False, file=sys.stderr)
-        # Lines would tear the bar.
-        self._lines = nullcontext() if terminal else Patience(what, "Ctrl-C stops it, and nothing is written.")
+        def update(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
 
-    def __enter__(self) -> Callable[[int, int], None]:
-        self._lines.__enter__()
-        return self._to
-
-    def __exit__(self, *error: Any) -> None:
-        self._lines.__exit__(*error)
-        self._bar.close()
-
-    def _to(self, done: int, total: int) -> None:
-        self._bar.total = total
-        self._bar.update(done - self._bar.n)
+        yield update
 
 
 def dimensions(text: str) -> list[int]:

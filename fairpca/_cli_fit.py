@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _cli_moments, _cli_table
-from fairpca._interrupts import HeedInterrupts
-from fairpca._old_names import known_old_names
-from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from fairpca._outputs import Outputs
     from fairpca.own_data import Prepared
 
-# Options of some methods that show a long fit, or end it.
-_WAYS = (("verbose", 1, "shows its steps"), ("time_limit", 60, "limits the seconds of solvers that can stop early"))
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
     )
-    parser.add_argument("--standardise", action="store_true", help=argparse.SUPPRESS)  # of 0.1; the default now
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
         "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
@@ -76,8 +70,6 @@ def run(options: argparse.Namespace) -> int:
     """Fit, project, write."""
     from fairpca._outputs import Outputs
 
-    if options.standardise:
-        _cli_table.warn("--standardise is the default now, and goes with 0.3; leave it out (--scale none is without).")
     estimator = estimator_of(options.method, options.components, options.settings)
     if _cli_moments.in_batches(options.data):
         return _cli_moments.fit(estimator, options)
@@ -97,8 +89,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     prepared = _cli_table.prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
     target = None if prepared.target is None else prepared.target.to_numpy()
-    what = f"still fitting {options.method} to {len(prepared.frame):,} rows"
-    with HeedInterrupts(), warnings.catch_warnings(), Patience(what, _slow(estimator)):
+    with warnings.catch_warnings():
         warnings.showwarning = _cli_table.show_warning
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)
@@ -123,13 +114,6 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     if options.report:
         _report(estimator, features, prepared)
     return 0
-
-
-def _slow(estimator: Any) -> str:
-    """Say how a fit that lasts may be stopped, and what of it may be seen or limited."""
-    known = getattr(getattr(estimator, "_options_class", None), "__dataclass_fields__", {})
-    ways = [f"--set \"options={{'{name}': {value}}}\" {does}" for name, value, does in _WAYS if name in known]
-    return "Ctrl-C stops it, and nothing is written." + "".join(f" {way}." for way in ways)
 
 
 def _contents(
@@ -188,17 +172,14 @@ def estimator_of(method: str, components: int, settings: list[str]) -> Any:
     parameters = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in {*allowed, *known_old_names(kind.__name__)}:
+        if not equals or name not in allowed:
             shown = setting if len(setting) < 100 else setting[:100] + "…"
             raise ValueError(
                 f"--set takes NAME=VALUE with a parameter of {method}; got {shown!r}. "
                 f"Parameters are {', '.join(allowed) or 'none'}."
             )
         parameters[name] = _literal(value)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", FutureWarning)
-        warnings.showwarning = _cli_table.show_warning
-        return kind(n_components=components, **parameters)
+    return kind(n_components=components, **parameters)
 
 
 def _literal(text: str) -> Any:

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _cli_table
-from fairpca._interrupts import HeedInterrupts
-from fairpca._patience import Patience
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Read all files once, and write their moments."""
     from fairpca._outputs import Outputs
 
-    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs, HeedInterrupts():
+    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs:
         moments = _read(options, options.store, options.weight, options.features, options.quiet)
         outputs.write({"--out": moments.to_bytes()})
     shown = ", ".join(
@@ -85,7 +83,7 @@ def fit(estimator: Any, options: argparse.Namespace) -> int:
     wanted = {"--components-out": options.components_out, "--model": options.model}
     if not any(wanted.values()):
         raise ValueError("Nothing would be written; give --model FILE for the model or --components-out FILE.")
-    with Outputs(wanted, _files(options.data)) as outputs, HeedInterrupts(), warnings.catch_warnings():
+    with Outputs(wanted, _files(options.data)) as outputs, warnings.catch_warnings():
         warnings.showwarning = _cli_table.show_warning
         return _fit(estimator, options, outputs)
 
@@ -127,8 +125,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         if constant.any():
             names = np.asarray(_names(moments))[constant]
             _cli_table.warn(f"column(s) {', '.join(map(repr, names[:10]))} are constant; they are not scaled.")
-    with Patience(f"still fitting {options.method} to moments", "Ctrl-C stops it, and nothing is written."):
-        estimator.fit(moments.transformed(scale=scale))
+    estimator.fit(moments.transformed(scale=scale))
     outputs.write(_contents(estimator, moments, scale, options))
     for name in (options.components_out, options.model):
         if name:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from fairpca import _cli_compare, _cli_table
-from fairpca._interrupts import HeedInterrupts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,8 +72,7 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
         "target": options.target,
         "settings": settings,
     }
-    what = f"still building the report on {len(prepared.frame):,} rows"
-    with HeedInterrupts(), _cli_compare.bar("fits", what) as progress:
+    with _cli_compare.progress_bar("fits") as progress:
         made = built_report(text, parameters, progress)
     outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
     for path in files.values():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,16 +14,46 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
-from fairpca._validation import Groups, check_given
+from fairpca._threads import one_blas_thread
+from fairpca._validation import Groups, check_given, few_groups
 
-__all__ = ["CollectsMoments", "one_group"]
+__all__ = ["CollectsMoments", "check_two_rows", "fitting", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
+
+
+@contextlib.contextmanager
+def fitting(model: Any, X: Any) -> Iterator[None]:
+    """Restore the attributes of `model` if the block does not come to its end (an error, Ctrl-C).
+
+    Within the block BLAS has one thread where `X` leads to small matrices, and a block that leaves a ``_row_space``
+    has worked in its coordinates.
+    """
+    before = dict(vars(model))
+    try:
+        with one_blas_thread(X):
+            yield
+            space = model.__dict__.pop("_row_space", None)
+            if space is not None:
+                space.lift(model)
+    except BaseException:
+        model.__dict__ = before
+        raise
 
 
 def one_group(X: np.ndarray) -> Groups:
     """Return the group of rows of which no group was said."""
     return Groups((None,), np.zeros(len(X), dtype=np.int64))
+
+
+def check_two_rows(moments: GroupMoments) -> None:
+    """Raise for moments of fewer than two rows, where weights count as rows."""
+    if moments.n_samples < 2:
+        what = "sample(s)" if moments.counts.dtype.kind in "iu" else "as the sum of weights, which count rows,"
+        raise ValueError(
+            f"there are {moments.n_samples:g} {what} so far, and a minimum of 2 is required. Add rows, or give weights "
+            "with a mean of one."
+        )
 
 
 class CollectsMoments(metaclass=ABCMeta):
@@ -64,33 +96,35 @@ class CollectsMoments(metaclass=ABCMeta):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Group of each row of the batch.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows of the batch.
+            Weights of the rows of the batch: a row of weight 2 counts as two rows. They are not scaled, since a batch
+            does not know the others.
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
-        before: GroupMoments | None = self.__dict__.get("_collected")
-        if isinstance(X, GroupMoments):
-            batch = X
-            if before is None:
-                self._accept_moments(X, sensitive_features, sample_weight)
-        else:
-            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-            X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
-            if sensitive_features is None and before is None:
-                self._warn_no_groups()
-            batch = self._moments_of(X, y, sensitive_features, sample_weight)
-        self._collected = batch if before is None else before.merge(batch)
-        for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
-            delattr(self, name)
-        self._unsolved = True
+        with fitting(self, X):
+            before: GroupMoments | None = self.__dict__.get("_collected")
+            if isinstance(X, GroupMoments):
+                batch = X
+                if before is None:
+                    self._accept_moments(X, sensitive_features, sample_weight)
+            else:
+                check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+                X = validate_data(self, X, dtype=(np.float64, np.float32), reset=before is None)
+                if sensitive_features is None and before is None:
+                    self._warn_no_groups()
+                batch = self._moments_of(X, y, sensitive_features, sample_weight)
+            self._collected = batch if before is None else before.merge(batch)
+            for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
+                delattr(self, name)
+            self._unsolved = True
         return self
 
     def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
         """Return the moments of a batch of rows."""
-        groups = one_group(X) if sensitive_features is None else sensitive_features
+        groups = one_group(X) if sensitive_features is None else few_groups(sensitive_features, len(X), whole=False)
         names = getattr(self, "feature_names_in_", None)
         moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
         return moments if names is None else replace(moments, feature_names=tuple(map(str, names)))
@@ -109,19 +143,13 @@ class CollectsMoments(metaclass=ABCMeta):
 
     def _solve_collected(self) -> None:
         moments = self._collected
-        if isinstance(moments.n_samples, int) and moments.n_samples < 2:  # weights are no numbers of rows
-            raise ValueError(
-                f"partial_fit has got {moments.n_samples} sample(s) so far, and a minimum of 2 is required."
-            )
-        self._unsolved = False
-        try:
+        check_two_rows(moments)
+        with fitting(self, moments):
+            self._unsolved = False
             if moments.labels == (None,):
                 self._fit_ordinary(moments)
             else:
                 self._fit_moments(moments)
-        except BaseException:
-            self._unsolved = True
-            raise
 
     def __sklearn_is_fitted__(self) -> bool:
         return "components_" in vars(self) or bool(self.__dict__.get("_unsolved"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairpca._moments import GroupMoments
-from fairpca._validation import check_components
+from fairpca._threads import one_blas_thread
+from fairpca._validation import check_components, shown_labels
 from fairpca.solvers.frontier import Frontier, solve_frontier
 
 __all__ = ["FrontierMixin"]
@@ -49,11 +50,13 @@ class FrontierMixin:
             moments = GroupMoments.from_data(X, sensitive_features)
         if moments.n_groups != 2:
             raise ValueError(
-                f"a frontier is of two groups and the data have {moments.n_groups}, {list(moments.labels)!r}; merge "
+                f"a frontier is of two groups and the data have {moments.n_groups}, "
+                f"{shown_labels(moments.labels)}; merge "
                 "groups or choose two."
             )
         p = moments.n_features
         why = "The whole space has one pair of errors, (0, 0)."
         d = check_components(self.n_components, p, high=p - 1, why=why)  # type: ignore[attr-defined]
         matrices = moments.second_moments(self.centering)  # type: ignore[attr-defined]
-        return solve_frontier(matrices, d, tol=tol, max_points=max_points, groups=moments.labels)
+        with one_blas_thread(moments):
+            return solve_frontier(matrices, d, tol=tol, max_points=max_points, groups=moments.labels)

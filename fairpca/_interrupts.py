@@ -13,9 +13,9 @@ from typing import Any
 class HeedInterrupts:
     """Context that cannot be left normally once an interrupt came in.
 
-    Code may catch the ``KeyboardInterrupt`` and go on, as a solver does that returns its best iterate so far, or turn
-    it into another error, or lose it where Python ignores errors. What it then computes is not the result asked for.
-    So the signal itself is remembered, and the end of the context raises ``KeyboardInterrupt``.
+    For functions that others wrote: they may catch the ``KeyboardInterrupt`` and go on, turn it into another error, or
+    lose it where Python ignores errors. What they then compute is not the result asked for. So the signal itself is
+    remembered, and the end of the context raises ``KeyboardInterrupt``. The estimators need none of this.
 
     Only the main thread is ever interrupted; elsewhere, and where interrupts are ignored, this does nothing.
     """

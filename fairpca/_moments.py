@@ -29,7 +29,8 @@ class GroupMoments:
     memory, with :meth:`from_batches` (files, readers, frames one after the other), :meth:`from_dask` (a cluster),
     or by :meth:`merge` over parts that were computed anywhere. :meth:`save` and :meth:`load` keep them.
 
-    A row of weight 2 counts as two rows, so weights that stand for rows have a mean of one.
+    A row of weight 2 counts as two rows. Moments are added up from batches, so weights that say how much a row matters
+    are not scaled here; give them a mean of one over all rows. An estimator's ``fit`` on rows does that by itself.
 
     Attributes
     ----------
@@ -279,8 +280,8 @@ class GroupMoments:
         return self.weights @ self.means
 
     def covariances(self, ddof: int = 0) -> np.ndarray:
-        """Covariance of each group about its own mean, shape (n_groups, p, p)."""
-        return self.scatters / _less(self.counts, ddof)[:, None, None]
+        """Covariance of each group about its own mean, shape (n_groups, p, p); zero for `ddof` rows or fewer."""
+        return _average(self.scatters, self.counts[:, None, None], ddof)
 
     def second_moments(self, centering: Centering = "group") -> np.ndarray:
         """Average of ``(x - c)(x - c)'`` in each group, shape (n_groups, p, p).
@@ -298,10 +299,10 @@ class GroupMoments:
         return moments + shift[:, :, None] * shift[:, None, :]
 
     def covariance(self, ddof: int = 0) -> np.ndarray:
-        """Covariance of all rows together about the overall mean, shape (p, p)."""
+        """Covariance of all rows together about the overall mean, shape (p, p); zero for `ddof` rows or fewer."""
         shift = self.means - self.mean
         total = self.scatters.sum(axis=0) + (shift * self.counts[:, None]).T @ shift
-        return total / _less(self.counts.sum(), ddof)
+        return _average(total, self.counts.sum(), ddof)
 
     def transformed(self, scale: np.ndarray | None = None, basis: np.ndarray | None = None) -> GroupMoments:
         """Return the moments of ``(X / scale) @ basis`` without touching the rows again."""
@@ -345,9 +346,9 @@ def _as_floats(data: np.ndarray) -> np.ndarray:
         return data  # of the type that the message names
 
 
-def _less(counts: Any, ddof: int) -> Any:
-    """Counts less `ddof`, but half of them at least: weights may sum to one or less, and count no rows then."""
-    return np.where(counts > 0, np.maximum(counts - ddof, counts / 2), 1)
+def _average(sums: np.ndarray, counts: Any, ddof: int) -> np.ndarray:
+    """Return ``sums / (counts - ddof)``, and zeros where there are no more rows than `ddof`."""
+    return sums / np.where(counts > ddof, counts - ddof, np.inf)
 
 
 def _encoded(label: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairpca._moments import GroupMoments
-from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups
+from fairpca._validation import Groups, check_rows, check_rows_match, encode_groups, few_groups, shown_labels
 from fairpca.solvers.erasure import CrossMoments, Directions, cross_moments, directions_of
 from fairpca.wide import WideRows
 
@@ -54,7 +54,7 @@ class Compared:
 
 def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
     """Combine groups and outcome: labels are tuples whose last value is the outcome."""
-    groups = encode_groups(sensitive_features, n_samples)
+    groups = few_groups(sensitive_features, n_samples, whole=False)
     if y is None:
         raise ValueError('fairness="eop" compares rows with a positive outcome; pass the outcome as y.')
     check_rows_match("y", len(y), n_samples)
@@ -62,7 +62,7 @@ def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:
     if len(outcomes.labels) > 2:
         raise ValueError(
             f'fairness="eop" needs an outcome with two values; y has {len(outcomes.labels)} '
-            f"({', '.join(map(repr, outcomes.labels[:5]))}). Code it as 0 and 1; the larger counts as positive."
+            f"({shown_labels(outcomes.labels)}). Code it as 0 and 1; the larger counts as positive."
         )
     present, codes = np.unique(groups.codes * 2 + outcomes.codes, return_inverse=True)  # a batch may lack some
     labels = tuple((*_parts(groups.labels[code // 2]), outcomes.labels[code % 2]) for code in present)
@@ -253,14 +253,14 @@ def _positives(moments: GroupMoments) -> GroupMoments:
     if len(outcomes) != 2:
         raise ValueError(
             f'fairness="eop" needs an outcome with two values; the last part of the labels has {len(outcomes)}: '
-            f"{', '.join(map(repr, outcomes[:5]))}."
+            f"{shown_labels(outcomes)}."
         )
     chosen = [i for i, label in enumerate(moments.labels) if label[-1] == outcomes[1]]
     labels = tuple(label[0] if len(label) == 2 else label[:-1] for label in (moments.labels[i] for i in chosen))
     everyone = {label[:-1] for label in moments.labels}
     without = everyone - {moments.labels[i][:-1] for i in chosen}
     if without:
-        shown = ", ".join(repr(label[0] if len(label) == 1 else label) for label in sorted(without, key=repr)[:6])
+        shown = shown_labels(label[0] if len(label) == 1 else label for label in sorted(without, key=repr))
         warnings.warn(
             f"group(s) {shown} have no row with outcome {outcomes[1]!r}, so nothing is matched for them; "
             "merge them with another group or drop them.",

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _ROWS_SHOWN = 10
+_MOST_GROUPS = 50  # more are names of rows, or numbers
 
 
 @dataclass(frozen=True)
@@ -182,10 +183,58 @@ def check_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     return weights
 
 
+def counting_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return the weights of all rows so that their sum is a number of rows; None stays None.
+
+    A row of weight 2 is as good as two rows. Weights that sum to less than the rows that have one cannot count rows,
+    so only their ratios matter, and their mean becomes one.
+    """
+    weights = check_weights(sample_weight, n_samples)
+    return None if weights is None else weights * max(np.count_nonzero(weights) / weights.sum(), 1.0)
+
+
 def _list_depth(values: list[Any]) -> int:
     if not values or np.isscalar(values[0]) or values[0] is None:
         return 1
     return 1 + int(np.ndim(np.asarray(values[0], dtype=object)))
+
+
+def few_groups(sensitive_features: Any, n_samples: int, *, whole: bool = True) -> Groups:
+    """Return the groups of the rows of a fit, or raise where numbers or names of rows were given instead of groups.
+
+    At most 50 groups, and at most ten or one for every twenty rows (of a table that is `whole`, not a batch). Whoever
+    means more says so with categoricals of pandas (or with ``GroupMoments``), which have no limit.
+    """
+    groups = encode_groups(sensitive_features, n_samples)
+    if isinstance(sensitive_features, Groups):
+        return groups
+    columns = [column for _, column in _as_frame(sensitive_features).items()]
+    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        return groups
+    advice = (
+        "Cut numbers into groups with pandas.cut, or take them as numbers with MeanFairPCA or LinearEraser and "
+        'sensitive="numeric"; if these are groups, convert the column(s) to the pandas dtype "category".'
+    )
+    for column in columns:
+        if pd.api.types.is_float_dtype(column.dtype) and not np.all(column == column.round()):
+            raise ValueError(
+                f"sensitive_features has numbers that are not integers ({shown_labels(column.unique())}), which do not "
+                f"name groups. {advice}"
+            )
+    limit = min(_MOST_GROUPS, max(10, n_samples // 20)) if whole else _MOST_GROUPS
+    if len(groups.labels) > limit:
+        raise ValueError(
+            f"sensitive_features has {len(groups.labels)} groups in {n_samples} rows ({shown_labels(groups.labels)}), "
+            f"and at most {limit} are expected. {advice}"
+        )
+    return groups
+
+
+def shown_labels(labels: Iterable[Any]) -> str:
+    """Return the first five groups for a message, and how many more there are."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    more = f" … and {len(labels) - 5} more" if len(labels) > 5 else ""
+    return ", ".join(map(repr, labels[:5])) + more
 
 
 def label_kinds(labels: Iterable[Any]) -> set[str]:

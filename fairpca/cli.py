@@ -14,7 +14,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import fairpca
-from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
 
 if TYPE_CHECKING:
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
 
     from fairpca.experiments.engine.runner import InputError, Outcome, RunFailed, Store
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
 _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
 # Commands that write all their files together, when everything is computed.
-_AT_THE_END = ("fit", "moments", "apply", "compare", "report", "bench", "scoreboard")
+_AT_THE_END = ("fit", "moments", "apply", "compare", "report", "scoreboard")
 # Commands with a module of their own, most of them on somebody's table: what they do, and where their options are.
 _MODULES = {
     "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
@@ -36,7 +34,6 @@ _MODULES = {
     "choose": ("ask what matters, and print the commands that follow", "fairpca._cli_choose", "add_arguments"),
     "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
     "report": ("one page about one table", "fairpca._cli_report", "add_arguments"),
-    "selfcheck": ("attack the solvers with hostile problems for a while", "fairpca._cli_selfcheck", "add_arguments"),
     "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
 }
 
@@ -113,12 +110,6 @@ def _parser(command: str) -> argparse.ArgumentParser:
     state.add_argument("--profile", default="paper", help="smoke or paper (the default)")
     _add_store(state)
     state.set_defaults(func=_status)
-
-    bench = commands.add_parser("bench", help="measure: ratios between methods timed in one run")
-    bench.add_argument("name", nargs="?", metavar="NAME", help="which benchmark; without it they are listed")
-    bench.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
-    bench.add_argument("--csv", metavar="FILE", help="write the table to a CSV file")
-    bench.set_defaults(func=_bench)
 
     board = commands.add_parser("scoreboard", help="every published number beside ours, with a verdict")
     board.add_argument("--paper", help="only this paper")
@@ -275,54 +266,6 @@ def _status(options: argparse.Namespace) -> int:
     print(f"store {store.path}, profile {options.profile}")
     _print_columns(rows)
     return 0
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Benchmarks
-
-
-def _benchmarks() -> dict[str, str]:
-    """Names of the benchmarks with the first line of each docstring, read without importing what they need."""
-    import ast
-    import pkgutil
-    from pathlib import Path
-
-    import fairpca.bench
-
-    found = {}
-    for finder, name, _ in pkgutil.iter_modules(fairpca.bench.__path__):
-        if not name.startswith("_"):
-            source = Path(finder.path, f"{name}.py")  # type: ignore[union-attr]
-            text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source.is_file() else None
-            found[name] = (text or "").partition("\n")[0]
-    return dict(sorted(found.items()))
-
-
-def _bench(options: argparse.Namespace) -> int:
-    known = _benchmarks()
-    if options.name is None:
-        _print_columns([("benchmark", "measures"), *known.items()])
-        return 0
-    if options.name not in known:
-        raise ValueError(f"Unknown benchmark {options.name!r}; known are {', '.join(known) or 'none'}.")
-    _pin_threads()
-    with HeedInterrupts(), Outputs({"--csv": options.csv}) as outputs:
-        table = importlib.import_module(f"fairpca.bench.{options.name}").run(quick=options.quick)
-        _print_table(table)
-        _write_csv(table, options.csv, outputs)
-    return 0
-
-
-def _pin_threads() -> None:
-    """Give one thread to BLAS and numba: they read their setting when they are loaded, so the process starts anew."""
-    if all(os.environ.get(name) == "1" for name in _THREADS):
-        return
-    environment = {**os.environ, **dict.fromkeys(_THREADS, "1")}
-    # Nothing of the folder that happens to be the current one is imported (-P); this package is, wherever it is.
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
-    sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, "-P", "-m", "fairpca", *sys.argv[1:]], environment)
 
 
 # --------------------------------------------------------------------------------------------------------------------

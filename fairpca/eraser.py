@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments
+from fairpca._collects import CollectsMoments, fitting
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
+from fairpca._row_space import RowSpace
 from fairpca._sensitive import (
     Columns,
     Sensitive,
@@ -23,7 +24,7 @@ from fairpca._sensitive import (
     regression_on_numbers,
     without_columns,
 )
-from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups
+from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups, few_groups, shown_labels
 from fairpca.solvers.erasure import erase_linearly
 
 __all__ = ["LinearEraser"]
@@ -112,24 +113,30 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it rows are left as they are, with a warning.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Only their ratios matter.
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
-        self._forget()
-        self._sensitive_positions = ()
-        if isinstance(X, GroupMoments):
-            return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
-        check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        moments = self._moments_of(X, y, sensitive_features, sample_weight)
-        if sensitive_features is None:
-            self._warn_no_groups()
-            return self._fit_ordinary(moments)
-        return self._fit_moments(moments)
+        with fitting(self, X):
+            self._forget()
+            self._sensitive_positions = ()
+            if isinstance(X, GroupMoments):
+                return self._fit_moments(self._accept_moments(X, sensitive_features, sample_weight))
+            check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            if sensitive_features is not None and self.sensitive == "groups":
+                sensitive_features = few_groups(sensitive_features, len(X))
+            space = RowSpace.of(X, 0)
+            if space is not None:
+                self._row_space, X = space, space.rows
+            moments = self._moments_of(X, y, sensitive_features, sample_weight)
+            if sensitive_features is None:
+                self._warn_no_groups()
+                return self._fit_ordinary(moments)
+            return self._fit_moments(moments)
 
     def _check_all_parameters(self) -> None:
         check_choices(self)
@@ -288,8 +295,8 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         unknown = [label for label in groups.labels if label not in self.groups_]
         if unknown:
             raise ValueError(
-                f"group(s) {', '.join(map(repr, unknown[:6]))} were not seen in fit, which had "
-                f"{', '.join(map(repr, self.groups_[:6]))}; drop these rows, or fit with rows of all groups."
+                f"group(s) {shown_labels(unknown)} were not seen in fit, which had {shown_labels(self.groups_)}; drop "
+                "these rows, or fit with rows of all groups."
             )
         at = np.array([self.groups_.index(label) for label in groups.labels])
         return rows - self.shifts_[at[groups.codes]]

@@ -11,9 +11,8 @@ import numpy as np
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
-from fairpca._old_names import accept_old_names
 from fairpca._options import Options
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components, check_number, shown_labels
 from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
 from fairpca.solvers.fpca.cvxpy import Backend, Form
@@ -135,6 +134,7 @@ class FPCA(BaseFairPCA):
     result_ : SolverResult
         `objective` and `bound` (from above) belong to the relaxed P; `extra` has P, its spectrum, rank
         and eigengap w_d − w_{d+1}, t, ‖V'f‖ (``mean_gap``), ‖V'QV‖ (``covariance_gap``), its spread, κ.
+        Where the rows are fewer than the features, P is in the coordinates of the columns of ``extra["coordinates"]``.
 
     Notes
     -----
@@ -188,17 +188,20 @@ class FPCA(BaseFairPCA):
     def _check_dimension(self, moments: GroupMoments) -> int:
         d = check_components(self.n_components, moments.n_features)
         if moments.n_groups > 2:
-            shown = ", ".join(map(repr, moments.labels[:6])) + (", …" if moments.n_groups > 6 else "")
             raise ValueError(
-                f"FPCA got {moments.n_groups} groups ({shown}); its mean difference f and covariance difference Q are "
+                f"FPCA got {moments.n_groups} groups ({shown_labels(moments.labels)}); its mean difference f and "
+                "covariance difference Q are "
                 "defined for exactly two. Merge groups, compare one group with all others, or use MinMaxFairPCA, "
                 "which takes any number."
             )
         return d
 
-    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+    def _standardises(self) -> bool:
         given = self._options.standardise
-        if not (variant_defaults(self.variant)["standardise"] if given is None else given):
+        return bool(variant_defaults(self.variant)["standardise"] if given is None else given)
+
+    def _column_scale(self, moments: GroupMoments) -> np.ndarray | None:
+        if not self._standardises():
             return None
         deviation = np.sqrt(np.diagonal(moments.covariance()))
         # A constant column has no more than the rounding of its own mean.
@@ -241,6 +244,9 @@ class FPCA(BaseFairPCA):
             data_norm=data_norm,
         )
 
+    def _rotates(self) -> bool:
+        return self.solver == "splitting" and not self._standardises()
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         options = self._options
         result = solve_fpca(
@@ -276,6 +282,3 @@ class FPCA(BaseFairPCA):
             UserWarning,
             stacklevel=4,
         )
-
-
-accept_old_names(FPCA)

@@ -13,9 +13,9 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
+from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
-from fairpca._old_names import accept_old_names
-from fairpca._validation import Groups, check_number, check_rows_match
+from fairpca._validation import Groups, check_number, check_rows_match, shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
@@ -131,8 +131,8 @@ class MBFPCA(BaseFairPCA):
         The kernel width σ in use; only when groups were given.
     result_ : SolverResult
         Status (``"optimal"`` where PCA itself meets tau; ``"converged"``; ``"infeasible"`` with the smallest MMD²
-        found, and a ``ConvergenceWarning``; ``"max_iter"``; ``"interrupted"`` with the best iterate after Ctrl-C, and
-        that warning), history and counts. `bound` is the variance that PCA keeps.
+        found, and a ``ConvergenceWarning``; ``"max_iter"``), history and counts. `bound` is the variance that PCA
+        keeps.
 
     References
     ----------
@@ -226,20 +226,21 @@ class MBFPCA(BaseFairPCA):
                 f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
                 "it the rows of the class that counts."
             )
-        settings = self._settings()
-        data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
-        moments: GroupMoments = data.moments
-        self.n_features_in_ = moments.n_features
-        self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        if moments.n_groups < 2:
-            return self._fit_moments(moments)
-        d = self._check_dimension(moments)
-        self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
-        result: SolverResult = engine.solve_in_batches(
-            data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
-        )
-        self.mmd2_ = float(result.extra["mmd2"])
-        return self._store(result, moments)
+        with fitting(self, None):
+            settings = self._settings()
+            data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
+            moments: GroupMoments = data.moments
+            self.n_features_in_ = moments.n_features
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+            if moments.n_groups < 2:
+                return self._fit_moments(moments)
+            d = self._check_dimension(moments)
+            self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
+            result: SolverResult = engine.solve_in_batches(
+                data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
+            )
+            self.mmd2_ = float(result.extra["mmd2"])
+            return self._store(result, moments)
 
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)
@@ -249,6 +250,9 @@ class MBFPCA(BaseFairPCA):
             check_number("n_starts", self.n_starts, low=1, integer=True)
         if self.n_jobs is not None:
             check_number("n_jobs", self.n_jobs, low=-1, integer=True)
+
+    def _rotates(self) -> bool:
+        return self.solver == "continuation"
 
     def _solve_rows(self, X: np.ndarray, groups: Groups, y: Any, moments: GroupMoments) -> SolverResult:
         n_components = self._check_dimension(moments)
@@ -268,7 +272,8 @@ class MBFPCA(BaseFairPCA):
         if result.status == "converged" and result.extra["variance_ratio"] < _NO_VARIANCE:
             warnings.warn(
                 f"MBFPCA found nothing but {n_components} directions without variance that meet tau={self.tau:g}: the "
-                f"data have rank {result.extra['rank']} in {X.shape[1]} columns. Raise tau or choose fewer components.",
+                f"data have rank {result.extra['rank']} in {self.n_features_in_} columns. Raise tau or choose fewer "
+                "components.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -315,7 +320,8 @@ class MBFPCA(BaseFairPCA):
             absent = [groups.labels[g] for g in np.flatnonzero(present == 0)]
             if absent:
                 raise ValueError(
-                    f"group(s) {absent!r} have no row of class {label}, so that fairness={self.fairness!r} has "
+                    f"group(s) {shown_labels(absent)} have no row of class {label}, so that "
+                    f"fairness={self.fairness!r} has "
                     'nothing to compare there; merge groups or classes, or use fairness="dp".'
                 )
             terms.append(Comparison(rows, groups.codes[rows]))
@@ -359,6 +365,3 @@ class MBFPCA(BaseFairPCA):
                 UserWarning,
                 stacklevel=4,
             )
-
-
-accept_old_names(MBFPCA)

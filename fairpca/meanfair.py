@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from fairpca._base import BaseFairPCA
+from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
 from fairpca._sensitive import (
     Columns,
@@ -24,7 +25,7 @@ from fairpca._sensitive import (
     with_outcome,
     without_columns,
 )
-from fairpca._validation import check_components, check_given, check_number
+from fairpca._validation import check_components, check_given, check_number, counting_weights, few_groups
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
 from fairpca.wide import WideRows
@@ -167,23 +168,28 @@ class MeanFairPCA(BaseFairPCA):
             Group of each row, any dtype, or numbers with ``sensitive="numeric"``. With moments and "numeric": names or
             positions of the moments' columns that are sensitive. Without it the result is ordinary PCA, with a warning.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, not negative: a row of weight 2 counts as two rows.
+            Weights of the rows, not negative: a row of weight 2 counts as two rows. Weights that sum to less than the
+            number of rows cannot count rows, so only their ratios matter: they are scaled to a mean of one (over the
+            rows whose weight is not zero).
 
         Returns
         -------
         self
         """
         self._check_all_parameters()
-        self._sensitive_positions = ()
-        if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
-            return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
-        if self.sensitive == "groups":
-            groups = self._groups(X, y, sensitive_features)
-            return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
-        self._forget()
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-        return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
+        with fitting(self, X):
+            self._sensitive_positions = ()
+            if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
+                return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
+            if self.sensitive == "groups":
+                groups = self._groups(X, y, few_groups(sensitive_features, len(X)))
+                return super().fit(X, sensitive_features=groups, sample_weight=sample_weight)
+            self._forget()
+            X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+            X = self._in_row_space(X)
+            sample_weight = counting_weights(sample_weight, len(X))
+            return self._fit_moments(self._moments_of(X, y, sensitive_features, sample_weight))
 
     def path(self, X: Any, y: Any = None, *, sensitive_features: Any = None, **grid: Any) -> list[Self]:
         """Fit a grid of parameters from moments that are taken once.
@@ -209,7 +215,8 @@ class MeanFairPCA(BaseFairPCA):
             return super().path(X, y, sensitive_features=sensitive_features, **grid)
         check_given(X, sensitive_features=sensitive_features, y=y)
         if self.sensitive == "groups":
-            return super().path(X, y, sensitive_features=self._groups(X, y, sensitive_features), **grid)
+            groups = self._groups(X, y, few_groups(sensitive_features, len(X)))
+            return super().path(X, y, sensitive_features=groups, **grid)
         names = getattr(X, "columns", None)
         moments, positions = joint_moments(np.asarray(X), sensitive_features, y, self.fairness, names=names)
         return super().path(moments, sensitive_features=positions, **grid)
@@ -261,6 +268,9 @@ class MeanFairPCA(BaseFairPCA):
             return compared_numbers(moments, self._sensitive_positions, self.fairness)
         return compared_groups(moments, self.columns, self.fairness)
 
+    def _rotates(self) -> bool:
+        return self.match == "mean"  # the number of candidates depends on that of the features
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)
         matched = compared.matched() if self.match == "mean+covariance" else None
@@ -289,7 +299,7 @@ class MeanFairPCA(BaseFairPCA):
             self.decoder_ = self.components_
         else:  # components_ may have other signs, and another order in a tie; A B = I says which
             self.decoder_ = np.ascontiguousarray(np.rint(self.components_ @ decoder) @ decoder.T)
-        self.excluded_ = result.extra.get("excluded", np.zeros((self.n_features_in_, 0))).T
+        self.excluded_ = result.extra.get("excluded", np.zeros((features.n_features, 0))).T
         self.groups_ = self._group_names(moments)
         if isinstance(features, GroupMoments):
             self._warn_constant_components(features)

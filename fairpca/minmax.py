@@ -11,7 +11,6 @@ import numpy as np
 from fairpca._base import BaseFairPCA
 from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
-from fairpca._old_names import accept_old_names, accept_old_path, minmax_path
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.solvers import SolverResult
@@ -186,6 +185,9 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             time_limit=self._options.time_limit,
         )
 
+    def _rotates(self) -> bool:
+        return self.solver == "dual"
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         matrices = moments.second_moments(self.centering)
         if self.nested:
@@ -255,7 +257,3 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             time_limit=first._options.time_limit,
         )
         return [results[d - 1] for d in dimensions]
-
-
-accept_old_names(MinMaxFairPCA)
-accept_old_path(MinMaxFairPCA, minmax_path)

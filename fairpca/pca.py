@@ -48,5 +48,8 @@ class PCA(BaseFairPCA):
     def __init__(self, n_components: int = 2) -> None:
         self.n_components = n_components
 
+    def _rotates(self) -> bool:
+        return True
+
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         return leading_subspace(moments, check_components(n_components, moments.n_features))

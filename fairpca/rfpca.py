@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from fairpca._base import BaseFairPCA
 from fairpca._frontier import FrontierMixin
 from fairpca._moments import Centering, GroupMoments
-from fairpca._old_names import accept_old_names, accept_old_path, rfpca_path
 from fairpca._options import Options
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components, check_number, shown_labels
 from fairpca.solvers import SolverResult
 from fairpca.solvers.rfpca import (
     ambiguity_radii,
@@ -79,7 +78,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
     lam : float, default=0.5
         Penalty on the gap, zero or larger.
     alpha : float, default=0.15
-        The radius of group a is ``alpha / sqrt(N_a)``, as in Section 5 of the paper.
+        The radius of group a is ``alpha / sqrt(N_a)``, as in Section 5 of the paper, with N_a its number of rows or
+        the sum of their weights.
     eps : sequence of float or mapping, optional
         The radii themselves, one for each group in the order of ``groups_`` or by group label; then `alpha` is
         not used.
@@ -174,7 +174,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             missing = [label for label in moments.labels if label not in self.eps]
             if missing or len(self.eps) != moments.n_groups:
                 raise ValueError(
-                    f"eps names the groups {list(self.eps)!r}, the data have {list(moments.labels)!r}; give one radius "
+                    f"eps names the groups {shown_labels(self.eps)}, the data have {shown_labels(moments.labels)}; "
+                    "give one radius "
                     "for each group of the data."
                 )
             given: Any = [self.eps[label] for label in moments.labels]
@@ -186,12 +187,16 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             raise TypeError(f"eps must hold numbers, one for each group; got {self.eps!r}.") from error
         if eps.shape != (moments.n_groups,):
             raise ValueError(
-                f"eps has {eps.size} value(s) but there are {moments.n_groups} groups {list(moments.labels)!r}; give "
+                f"eps has {eps.size} value(s) but there are {moments.n_groups} groups "
+                f"({shown_labels(moments.labels)}); give "
                 "one radius for each, or use alpha."
             )
         if not np.all(np.isfinite(eps)) or np.any(eps < 0):
             raise ValueError(f"eps={eps.tolist()} must be finite and not negative.")
         return eps
+
+    def _rotates(self) -> bool:
+        return self.solver != "subgradient"
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         return self._solve_one(moments, n_components, self.random_state)
@@ -267,7 +272,3 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             tol=first._options.tol,
             max_iter=first.max_iter,
         )
-
-
-accept_old_names(RFPCA)
-accept_old_path(RFPCA, rfpca_path)

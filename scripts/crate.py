@@ -1,7 +1,4 @@
-"""Write ro-crate-metadata.json: what this repository is made of, for machines (RO-Crate 1.1).
-
-python scripts/crate.py
-"""
+"""Describe this repository for machines (RO-Crate 1.1); scripts/address.py writes ro-crate-metadata.json."""
 
 from __future__ import annotations
 
@@ -34,8 +31,8 @@ FILES = {
 }
 
 
-def build() -> dict[str, Any]:
-    """Return the crate."""
+def build(repository: str = "") -> dict[str, Any]:
+    """Return the crate; `repository` is the address of the code, if there is one."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf8"))
     works = bibliography.works()
@@ -78,6 +75,7 @@ def build() -> dict[str, Any]:
         "keywords": project["keywords"],
         "hasPart": [{"@id": part["@id"]} for part in [software, *folders, results, *files]],
         "citation": [{"@id": article["@id"]} for article in replicated],
+        **({"url": repository} if repository else {}),
     }
     licences = [
         {"@id": CODE, "@type": "CreativeWork", "name": "BSD-3-Clause, for code"},
@@ -93,9 +91,5 @@ def build() -> dict[str, Any]:
     return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
 
 
-def text() -> str:
-    return json.dumps(build(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf8")
+def text(repository: str = "") -> str:
+    return json.dumps(build(repository), indent=2, ensure_ascii=False) + "\n"

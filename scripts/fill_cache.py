@@ -83,7 +83,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", choices=notebooks.PROFILES, default="smoke")
     profile = parser.parse_args().profile
-    notebooks.default_mirror()
     try:
         count = fill(profile)
     except ChapterError as error:

@@ -1,7 +1,7 @@
-"""Resolve everything that the book and the tests need and write requirements.lock, with the digest of every file.
+"""Resolve what the book and the tests need; write requirements.lock and requirements-test.lock with all digests.
 
-Run it by ``make lock``, which puts uv into an environment of its own; versions that may stay stay, unless
-``--upgrade`` is given.
+The first holds what the book needs, the second what the tests need in addition. Run it by ``make lock``, which puts uv
+into an environment of its own. Versions stay as they are where that is possible, unless ``--upgrade`` is given.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from fairpca._outputs import Outputs
-
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ROOT / "requirements.lock"
+LOCKS = {"book": ROOT / "requirements.lock", "test": ROOT / "requirements-test.lock"}
 HEADER = """\
-# Everything that `make book` and `make test` install, with exact versions; Python 3.11 to 3.13, all systems.
+# {what}, with exact versions; Python 3.11 to 3.13, all systems.
 # The digests are those of all files of a version: pip refuses any other (--require-hashes).
 # Written by scripts/lock.py from pyproject.toml; do not edit by hand.
 """
+CONTENT = {"book": "Everything that `make book` installs", "test": "What `make test` installs in addition"}
 
 
 def declared(extras: tuple[str, ...] = ("book", "test")) -> list[str]:
@@ -68,11 +67,21 @@ def resolve(uv: str, wanted: list[str], kept: str, options: list[str]) -> str:
         return written.read_text(encoding="utf8")
 
 
+def entries(text: str) -> list[str]:
+    """Return the entries of a lock, each with the lines of its digests."""
+    return re.findall(r"^[\w.-]+.*\n(?:    --hash.*\n)*", text, re.MULTILINE)
+
+
 def main(uv: str, *options: str) -> int:
-    kept = LOCK.read_text(encoding="utf8") if LOCK.exists() else ""
-    text = resolve(uv, declared(), kept, list(options))
-    Outputs({"lock": LOCK}).write({"lock": (HEADER + text).encode()})
-    print(len(requirements(text)), "packages pinned")
+    kept = "".join(lock.read_text(encoding="utf8") for lock in LOCKS.values() if lock.exists())
+    everything = resolve(uv, declared(), kept, list(options))
+    book = resolve(uv, declared(("book",)), everything, [])
+    found = {"book": entries(book), "test": [entry for entry in entries(everything) if entry not in entries(book)]}
+    if set(found["book"]) - set(entries(everything)):
+        raise ValueError("The book alone resolves to other versions than book and tests together; run it again.")
+    for name, lock in LOCKS.items():
+        lock.write_text(HEADER.format(what=CONTENT[name]) + "".join(found[name]), encoding="utf8")
+        print(lock.name, len(found[name]), "packages pinned")
     return 0
 
 

@@ -31,5 +31,6 @@ def lowest(pyproject: dict, lock: str) -> list[str]:
 
 if __name__ == "__main__":
     text = (ROOT / "pyproject.toml").read_text(encoding="utf8")
-    found = lowest(tomllib.loads(text), (ROOT / "requirements.lock").read_text(encoding="utf8"))
+    locks = "".join((ROOT / f"requirements{end}.lock").read_text(encoding="utf8") for end in ("", "-test"))
+    found = lowest(tomllib.loads(text), locks)
     sys.stdout.write("\n".join(found) + "\n")

@@ -37,7 +37,7 @@ from mutations import Mutant, mutants, padded  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("fairpca/solvers", "fairpca/metrics", "fairpca/published", "fairpca/experiments")
 # Tests that execute chapters or a whole checkout take minutes and say nothing about one function.
-LEFT_OUT = ("tests/chapters", "tests/published/test_toy_paper.py", "tests/test_environment.py", "tests/scripts")
+LEFT_OUT = ("tests/chapters", "tests/test_environment.py", "tests/scripts")
 # Loaded once, before the processes of the mutants part; nothing of fairpca may be.
 HEAVY = ("scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "sklearn.utils")
 HEAVY += ("sklearn.utils.estimator_checks", "cvxpy", "joblib", "matplotlib.pyplot")

@@ -241,13 +241,6 @@ def content_digest(notebook: Any) -> str:
     return hashlib.sha256(json.dumps(notebook.cells, sort_keys=True).encode()).hexdigest()
 
 
-def default_mirror(root: Path = ROOT) -> None:
-    """Use the data mirror beside the checkout when there is one and nothing else was said."""
-    mirror = root.parent / "shared" / "data"
-    if mirror.is_dir():
-        os.environ.setdefault("FAIRPCA_MIRROR", str(mirror))
-
-
 @contextmanager
 def _kernel_environment(root: Path, name: str, jobs: int) -> Iterator[None]:
     """Set what the kernel inherits: threads and processes, this checkout's package, figures inside the page."""
@@ -341,6 +334,7 @@ def execute(
                 progress_bar=False,
                 request_save_on_cell_execute=False,
                 execution_timeout=timeout,
+                extra_arguments=["--IPKernelApp.log_level=50"],  # the transport of a local kernel is not news
             )
         done = nbformat.read(after, 4)
         _refuse_stderr(done, name)

@@ -118,7 +118,6 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
     parser.add_argument("--force", action="store_true", help="execute also what has not changed")
     options = parser.parse_args(arguments)
 
-    notebooks.default_mirror(root)
     parameters = {name: literal(value) for name, value in options.parameter}
     folder = "custom" if parameters else options.profile
     if options.profile != "smoke":

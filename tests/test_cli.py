@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import toy_experiment  # noqa: F401  (registers the toy)
 
@@ -38,9 +37,7 @@ def test_help_and_version_load_nothing_heavy(capsys):
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert finished.stdout.splitlines()[-1] == "[]"
-    assert all(
-        command in finished.stdout for command in ("run", "list", "status", "bench", "data", "scoreboard", "fit")
-    )
+    assert all(command in finished.stdout for command in ("run", "list", "status", "data", "scoreboard", "fit"))
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])
     assert caught.value.code == 0
@@ -94,7 +91,6 @@ def test_failing_cells_give_exit_code_one(capsys, monkeypatch):
         (["run", "nothing"], "Unknown experiment or paper 'nothing'; papers are"),
         (["run", "toy/table", "--profile", "huge"], "Unknown profile 'huge'; allowed are 'smoke', 'paper'"),
         (["run", "toy/table", "--save"], "give --out FOLDER"),
-        (["bench", "nothing"], "Unknown benchmark 'nothing'; known are"),
         (["scoreboard", "--paper", "nobody2000"], "Unknown paper 'nobody2000'; known are "),
         (["scoreboard", "--verdict", "fine"], "Unknown verdict 'fine'; known are"),
     ],
@@ -121,48 +117,6 @@ def test_damaged_store(capsys, tmp_path):
     path.write_bytes(b"nonsense" * 1000)
     assert cli.main(["run", "toy/table"]) == 1
     assert "damaged or not an SQLite file" in capsys.readouterr().err
-
-
-def test_benchmarks(capsys, tmp_path, monkeypatch):
-    import fairpca.bench
-
-    (tmp_path / "toybench.py").write_text(
-        '"""Counts to a number.\n\nMore words."""\n'
-        "import os, pandas as pd\n"
-        "def run(quick=False):\n"
-        "    return pd.DataFrame({'quick': [quick], 'threads': [os.environ['OMP_NUM_THREADS']]})\n"
-    )
-    monkeypatch.setattr(fairpca.bench, "__path__", [*fairpca.bench.__path__, str(tmp_path)])
-    assert cli._benchmarks()["toybench"] == "Counts to a number."
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        monkeypatch.setenv(name, "1")
-    assert cli.main(["bench", "toybench", "--quick", "--csv", str(tmp_path / "t.csv")]) == 0
-    assert "True" in capsys.readouterr().out
-    table = pd.read_csv(tmp_path / "t.csv")
-    assert table["quick"].tolist() == [True] and table["threads"].tolist() == [1]
-    assert cli.main(["bench"]) == 0
-    assert "Counts to a number." in capsys.readouterr().out
-
-
-def test_benchmarks_start_anew_with_one_thread(monkeypatch):
-    started = []
-    monkeypatch.setattr(cli.os, "execve", lambda *arguments: started.append(arguments))
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    cli._pin_threads()
-    program, command, environment = started[0]
-    assert program == sys.executable and command[1:4] == ["-P", "-m", "fairpca"]
-    assert environment["PYTHONPATH"].split(os.pathsep)[0] == str(Path(cli.__file__).parents[1])
-    assert {environment[name] for name in cli._THREADS} == {"1"}
-
-
-def test_benchmarks_import_nothing_from_the_current_folder(tmp_path):
-    (tmp_path / "fairpca.py").write_text("raise SystemExit('somebody else')")
-    (tmp_path / "numpy.py").write_text("raise SystemExit('somebody else')")
-    program = "import os, sys\nfrom fairpca import cli\nsys.argv = ['fairpca', '--version']\ncli._pin_threads()"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "2"}
-    command = [sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("fairpca ") and done.returncode == 0, done.stderr
 
 
 def test_closed_pipe():

@@ -20,7 +20,8 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf8"))
-LOCK_TEXT = (ROOT / "requirements.lock").read_text(encoding="utf8")
+BOOK_TEXT, TEST_TEXT = (lock.read_text(encoding="utf8") for lock in lock_script.LOCKS.values())
+LOCK_TEXT = BOOK_TEXT + TEST_TEXT
 LOCK = [Requirement(line) for line in lock_script.requirements(LOCK_TEXT)]
 
 
@@ -44,10 +45,9 @@ def test_lock_holds_the_digest_of_every_file() -> None:
             assert re.search(r" --hash=sha256:[0-9a-f]{64}\b", line), (
                 f"{line.split()[0]} has no digest; run `make lock`"
             )
-    (install,) = re.findall(
-        r"^\t.*pip install.* requirements\.lock$", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE
-    )
-    assert "--require-hashes" in install
+    installs = re.findall(r"^\t.* requirements.*\.lock$", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE)
+    assert len(installs) == 2
+    assert all("--require-hashes" in install for install in installs)
 
 
 @pytest.mark.parametrize(("system", "needs"), [("darwin", "appnope"), ("win32", "colorama"), ("linux", "pexpect")])
@@ -83,6 +83,13 @@ def test_a_file_with_another_digest_is_refused(tmp_path: Path) -> None:
     right = hashlib.sha256(wheel.read_bytes()).hexdigest()
     accepted = install(f"alabaster=={version} --hash=sha256:{right}\n")
     assert accepted.returncode == 0, accepted.stderr
+
+
+def test_what_the_book_needs_is_in_the_first_lock() -> None:
+    named = {canonicalize_name(Requirement(line).name) for line in lock_script.requirements(BOOK_TEXT)}
+    declared = {canonicalize_name(Requirement(r).name) for r in lock_script.declared(("book",))}
+    assert declared <= named
+    assert not {"playwright", "mypy", "polars", "duckdb"} & named, "only the tests need these"
 
 
 def test_lock_satisfies_pyproject() -> None:

@@ -14,7 +14,7 @@ import fairpca
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(fairpca.__path__, "fairpca.")
-    if not name.startswith(("fairpca.experiments", "fairpca.bench")) and not name.endswith("__main__")
+    if not name.startswith("fairpca.experiments") and not name.endswith("__main__")
 ]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import FPCA, PCA, RFPCA, GroupMoments, LinearEraser, MeanFairPCA, MinMaxFairPCA, metrics
+from fairpca import FPCA, PCA, GroupMoments, MeanFairPCA, MinMaxFairPCA, metrics
 
 
 @pytest.fixture
@@ -35,25 +35,14 @@ def test_matched_covariances_have_no_unit(unit):
     np.testing.assert_allclose(model.fit(X * unit, sensitive_features=groups).components_, here, atol=1e-9)
 
 
-@pytest.mark.parametrize("total", [1e-6, 1 - 1e-12, 1.0, 1 + 1e-12, 1.001, 2.0, 60.0])
-def test_variances_do_not_explode_where_weights_sum_to_one(total):
-    X = np.random.default_rng(0).standard_normal((60, 4))
-    weights = np.full(60, total / 60)
-    plain = PCA(2).fit(X).explained_variance_ * 59 / 60
-    found = PCA(2).fit(X, sample_weight=weights).explained_variance_
-    factor = total / max(total - 1, total / 2)
-    np.testing.assert_allclose(found, plain * factor)
-    assert 1.0 <= factor <= 2.0
-
-
-@pytest.mark.parametrize("model", [MinMaxFairPCA(2), RFPCA(2), PCA(2), LinearEraser()], ids=str)
-def test_weights_are_no_numbers_of_rows(model):
+@pytest.mark.parametrize("total", [1e-6, 1.0, 3.0])
+def test_weights_that_sum_to_little_count_no_rows(total):
     X, groups = np.random.default_rng(0).standard_normal((60, 4)), np.repeat([0, 1], 30)
-    weights = np.full(60, 1 / 60)
-    once = model.fit(X, sensitive_features=groups, sample_weight=weights).transform(X)
-    model.partial_fit(X, sensitive_features=groups, sample_weight=weights)
-    np.testing.assert_allclose(model.transform(X), once)
-    model.fit(X, sensitive_features=groups, sample_weight=np.where(groups == 0, 1 / 30, 1.0))  # no warning of one row
+    weights = np.full(60, total / 60)
+    plain, weighted = PCA(2).fit(X), PCA(2).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(weighted.explained_variance_, plain.explained_variance_)
+    weights[groups == 0] *= 0.01  # and nobody is told that a group has one row
+    PCA(2).fit(X, sensitive_features=groups, sample_weight=weights)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-162, 1e-155, 1e155, 1e200])

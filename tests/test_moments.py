@@ -138,7 +138,9 @@ def test_scale_of_weights_is_free_where_only_shares_count():
     np.testing.assert_allclose(some.covariances(), tiny.covariances(), rtol=1e-12)
     np.testing.assert_allclose(some.covariance(), np.cov(X.T, aweights=weights, ddof=0), rtol=1e-12)
     np.testing.assert_allclose(some.weights, tiny.weights)
-    assert np.all(np.isfinite(tiny.covariance(ddof=1)))
+    assert np.all(tiny.covariance(ddof=1) == 0)  # weights count rows
+    with pytest.raises(ValueError, match="as the sum of weights, which count rows, so far"):
+        PCA().fit(tiny)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import lowest
-import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -57,9 +56,17 @@ def test_what_workflows_run_can_be_run_here() -> None:
     commands = [step["run"] for _, step in steps() if "run" in step]
     assert {"make lint", "make book", "make check-site", "make test-lowest", "make dist"} <= set(commands)
     for command in commands:
-        match = re.fullmatch(r"make ([a-z-]+)(?: PY=python)?", command)
+        match = re.fullmatch(r"make ([a-z-]+)(?: PY=python| VENV=none)?", command)
         assert match, f"{command!r}: what CI does is a target of the Makefile, so that it can be done here"
         assert match[1] in targets
+
+
+def test_actions_are_pinned_by_digest_and_keep_no_credentials() -> None:
+    for file, step in steps():
+        if "uses" in step:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]), (file, step)
+            if step["uses"].startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False, file
 
 
 def test_pythons_of_the_workflows_are_those_of_the_package() -> None:
@@ -100,7 +107,7 @@ def test_codemeta_needs_what_the_package_needs() -> None:
 
 
 def test_every_dependency_has_a_lowest_version() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf8")
+    lock = "".join((ROOT / f"requirements{end}.lock").read_text(encoding="utf8") for end in ("", "-test"))
     found = lowest.lowest(PYPROJECT, lock)
     names = {line.partition("==")[0] for line in found if "==" in line}
     assert {Requirement(text).name for text in PYPROJECT["project"]["dependencies"]} <= names
@@ -116,11 +123,3 @@ def test_every_dependency_has_its_line() -> None:
     listed = {name.strip() for row in rows for name in row[0].split(",")}
     declared = [*PYPROJECT["project"]["dependencies"], *chain(*PYPROJECT["project"]["optional-dependencies"].values())]
     assert listed == {Requirement(text).name for text in declared} - {"fairpca"}
-
-
-def test_what_was_renamed_since_the_last_version_warns() -> None:
-    from fairpca import SolverResult
-
-    result = SolverResult(np.eye(1), "optimal", 1.0, bound=1.0, certificate="proof")
-    with pytest.warns(FutureWarning, match="is called bound now"):
-        assert result.lower_bound == 1.0

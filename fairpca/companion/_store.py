@@ -19,7 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info
 
 import fairpca
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.companion._frames import Cells, canonical_json, cells_frame, read_cells, write_cells
 from fairpca.datasets import cache_folder
@@ -57,7 +57,7 @@ def build() -> Path:
 def place(paper: str, file: str, staged: bool = False) -> Path:
     """Return the path of a stored file, or of its successor that a paper run has made and not yet moved."""
     new = build() / "results" / paper / file
-    return new if staged and new.exists() else paper_path("results", paper) / file
+    return new if staged and new.exists() else data_path("results") / paper / file
 
 
 def stored(exhibit: str) -> Results:

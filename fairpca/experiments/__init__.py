@@ -5,7 +5,6 @@ them (`tidy`) and makes all that known (`register`; `register_claims` for verdic
 `register_settings` for what it states about its settings).
 """
 
-from fairpca._resources import added_roots
 from fairpca.experiments.engine.registry import Cell, Experiment, Profile, register
 from fairpca.experiments.engine.results import StoredResults, load_results, recompute, save_results, stored_names
 from fairpca.experiments.engine.runner import collect, get, names, run, status, tidy
@@ -36,6 +35,3 @@ __all__ = [
     "tidy",
     "verdict",
 ]
-
-# Other checkouts bring their papers' experiments under this name too, so that a folder can move between them.
-__path__ += [str(root / "fairpca" / "experiments") for root in added_roots()]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._validation import Groups, encode_groups
+from fairpca._validation import Groups, encode_groups, shown_labels
 
 __all__ = ["by_group", "check_basis", "two_groups"]
 
@@ -35,7 +35,9 @@ def two_groups(sensitive_features: Any, n_samples: int, what: str) -> Groups:
     """Return the groups, or raise unless there are exactly two."""
     groups = encode_groups(sensitive_features, n_samples)
     if len(groups.labels) != 2:
-        raise ValueError(f"{what} compares two groups; sensitive_features has {len(groups.labels)}: {groups.labels!r}.")
+        raise ValueError(
+            f"{what} compares two groups; sensitive_features has {len(groups.labels)}: {shown_labels(groups.labels)}."
+        )
     return groups
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._moments import Centering, GroupMoments
-from fairpca._validation import Groups, check_choice, check_components, check_rows, encode_groups
+from fairpca._validation import Groups, check_choice, check_components, check_rows, encode_groups, shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics._checks import by_group, check_basis
 
@@ -58,7 +58,7 @@ def _moments_about(
     if c.shape not in ((moments.n_features,), moments.means.shape):
         raise ValueError(
             f"centers has shape {c.shape}; give one point ({moments.n_features},) or one for each group "
-            f"{moments.means.shape}, in the order of the labels {moments.labels!r}."
+            f"{moments.means.shape}, in the order of the labels {shown_labels(moments.labels)}."
         )
     shift = moments.means - c
     return moments.labels, moments.covariances() + shift[:, :, None] * shift[:, None, :]

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from fairpca._options import Protocol
-from fairpca._validation import check_choice, check_rows, encode_groups
+from fairpca._validation import check_choice, check_rows, encode_groups, shown_labels
 from fairpca.metrics._checks import two_groups
 from fairpca.metrics._linear_svm import linear_svm
 from fairpca.solvers.spectral.units import unit_of
@@ -152,7 +152,9 @@ def delta_f_lin(
         fit_rows = check_rows(Z_train, "Z_train")
         fit_labels = two_groups(groups_train, len(fit_rows), "Delta F_Lin")
         if fit_labels.labels != labels.labels:
-            raise ValueError(f"training and test groups differ: {fit_labels.labels!r} and {labels.labels!r}.")
+            raise ValueError(
+                f"training and test groups differ: {shown_labels(fit_labels.labels)} and {shown_labels(labels.labels)}."
+            )
     units = np.array([unit_of(column) for column in fit_rows.T])  # squares of extraordinary numbers are none
     fit_rows, test = fit_rows * units, test * units
     mean, scale = fit_rows.mean(axis=0), fit_rows.std(axis=0)

@@ -19,7 +19,12 @@ __all__ = [
     "plot_verdicts",
 ]
 
-_VERDICTS = {"equal": (PALETTE[2], "o"), "close": (PALETTE[0], "s"), "differs": (PALETTE[3], "X")}
+_VERDICTS = {
+    "equal": (PALETTE[2], "o"),
+    "equal, inferred": (PALETTE[2], "^"),
+    "close": (PALETTE[0], "s"),
+    "differs": (PALETTE[3], "X"),
+}
 _OTHER_VERDICT = ("#777777", "D")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairpca._resources import data_paths, paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
-from fairpca.published.comparison import compare
+from fairpca.published.comparison import INFERRED, compare
 from fairpca.published.declarations import (
     Exhibit,
     Paper,
@@ -22,13 +22,14 @@ from fairpca.published.declarations import (
     papers,
 )
 
-__all__ = ["CLAIM_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
+__all__ = ["CLAIM_VERDICTS", "NUMBER_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
 
 # Of statements about data and runs, and of theorems, about which runs alone can say little.
 CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted", "corrected")
 # Of settings: they are how numbers were made, and count neither as numbers nor as claims.
 SETTING_VERDICTS = ("as stated", "otherwise")
-VERDICTS = ("equal", "close", "differs", "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
+NUMBER_VERDICTS = ("equal", INFERRED, "close", "differs")
+VERDICTS = (*NUMBER_VERDICTS, "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
 # What is said in words, by kind: where it is published, the results that judge it, and the verdicts it may have.
 _WORDS = {
     "claim": (load_claims, "claims*.csv", CLAIM_VERDICTS),
@@ -38,7 +39,7 @@ _WORDS = {
 
 def _folder(paper: str, results: str | Path | None) -> Path:
     """Folder with our results for a paper."""
-    return paper_path("results", paper) if results is None else Path(results) / paper
+    return data_path("results") / paper if results is None else Path(results) / paper
 
 
 def _answers(exhibit: Exhibit, results: str | Path | None) -> pd.DataFrame | None:
@@ -186,7 +187,7 @@ def undeclared(results: str | Path | None = None) -> list[str]:
     list of str
         Sorted; empty if everything is declared.
     """
-    folders = data_paths("results") if results is None else [Path(results)]
+    folders = [data_path("results") if results is None else Path(results)]
     there = {path.parent.name for folder in folders for path in folder.glob("*/*.csv")}
     return sorted(there - {paper.name for paper in papers()})
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
-__all__ = ["KEYS", "STATISTICS", "compare", "measured"]
+__all__ = ["INFERRED", "KEYS", "STATISTICS", "SUPPORT", "compare", "measured"]
 
+INFERRED = "equal, inferred"  # equal with a setting that was inferred
+# A repetition explains a difference only if it moves the number by at least this share of the difference.
+SUPPORT = 0.01
 KEYS = ("dataset", "p", "method", "setting", "d", "metric", "protocol")
 STATISTICS = ("value", "mean", "sd", "min", "q1", "median", "q3", "max")
 
@@ -60,7 +63,7 @@ def measured(
     found: dict[tuple[str, ...], tuple[float, float]] = {}
     for name in dict.fromkeys(tolerance.derived_from for tolerance in tolerances if tolerance.derived_from):
         paper, _, stem = name.partition("/")
-        path = (paper_path("results", paper) if results is None else Path(results) / paper) / f"{stem}.csv"
+        path = (data_path("results") / paper if results is None else Path(results) / paper) / f"{stem}.csv"
         if path.is_file():
             table = read_table(path)
             for row in table[table["exhibit"] == exhibit].to_dict("records"):
@@ -112,33 +115,38 @@ def compare(
     exhibit : str
         ``"<paper>/<exhibit>"``, for the choice of tolerance and reason, and for what its paper declares.
     reasons : DataFrame, optional
-        Rows ``exhibit, dataset, method, setting, d, metric, statistic, reason`` with wildcards; the first match
-        counts. A reason may contain ``{spread}``, the standard deviation of our number, and ``{away}``, the
-        difference in units of it; ``{noise}``, what repetition moves, and ``{moves}``, the difference in units of it;
-        and ``{share}``, the difference in per cent of the printed number.
+        Rows ``exhibit, dataset, method, setting, d, metric, statistic, reason`` with wildcards; the first match that
+        our data support counts. A reason may contain ``{spread}``, the standard deviation of our number, and
+        ``{away}``, the difference in units of it; ``{noise}``, what repetition moves, and ``{moves}``, the difference
+        in units of it; ``{share}``, the difference in per cent of the printed number; and the name of another metric
+        of ours for the same keys. A reason with ``{moves}`` is supported where repetition moves the number by at
+        least `SUPPORT` of the difference, one that names a metric where that metric is positive.
     results : path, optional
         Other folder with the results from which tolerances are derived.
 
     Returns
     -------
     DataFrame
-        Key columns, ``statistic, printed, text, ours, difference, tolerance, verdict, reason``; one row a printed
-        number, in the order of `published`.
+        Key columns, ``statistic, printed, text, ours, difference, tolerance, noise, verdict, reason``; one row a
+        printed number, in the order of `published`. What another protocol answers is not judged.
     """
     paper, _, name = exhibit.partition("/")
     if tolerances is None:
         tolerances = load_tolerances(paper) if paper else ()
     declared = [known.exhibits[name] for known in papers() if known.name == paper and name in known.exhibits]
-    stand_ins = declared[0].stand_ins if declared else ()
+    stand_ins = [] if ours is None or not declared else [s for s in declared[0].stand_ins if _is_needed(s, ours)]
     keys = [key for key in KEYS if key in published.columns]
     left = _long(published, keys, "printed")
     left = left[left["printed"].notna() | (left.get("text", "") != "")]
     if "text" not in left.columns:
         left["text"] = ""
+    beside: dict[tuple[str, ...], dict[str, float]] = {}
     if ours is None:
         joined = left.assign(ours=np.nan, known=False)
     else:
         right = _ours(_with_stand_ins(ours, stand_ins), keys, published)
+        for row in right.to_dict("records"):
+            beside.setdefault(_label(row | {"metric": ""}), {})[str(row.get("metric"))] = float(row["ours"])
         joined = left.merge(right, on=[*keys, "statistic"], how="left", validate="one_to_one")
         spread = right[right["statistic"] == "sd"].rename(columns={"ours": "spread"})[[*keys, "spread"]]
         joined = joined.merge(spread, on=keys, how="left", validate="many_to_one")
@@ -154,27 +162,40 @@ def compare(
         _verdict(printed, text, value, int(decimals), tolerance) if known else "not yet"
         for printed, text, value, decimals, tolerance, known in zip(*columns, strict=True)
     ]
+    for stand_in in stand_ins:
+        joined.loc[_meant(stand_in, joined) & (joined["verdict"] != "not yet"), "verdict"] = "not judged"
     patterns = [] if reasons is None else reasons.to_dict("records")
     joined["reason"] = [
-        _reason(name, row, patterns) if row["verdict"] in ("differs", "not judged") else ""
+        _reason(name, row, patterns, beside.get(_label(row | {"metric": ""}), {}))
+        if row["verdict"] in ("differs", "not judged")
+        else ""
         for row in joined.to_dict("records")
     ]
+    for method, why in (declared[0].inferred if declared else {}).items():
+        meant = (joined["method"] == method) & (joined["verdict"] == "equal")
+        joined.loc[meant, ["verdict", "reason"]] = [INFERRED, why]
     for metric, why in (declared[0].not_judged if declared else {}).items():
         shown = (joined["metric"] == metric) & (joined["verdict"] != "not yet")
         joined.loc[shown, ["verdict", "reason"]] = ["not judged", why]
-    wanted = ["statistic", "printed", "text", "decimals", "ours", "difference", "tolerance", "verdict", "reason"]
-    return joined[[*keys, *wanted]]
+    wanted = ["statistic", "printed", "text", "decimals", "ours", "difference", "tolerance", "noise"]
+    return joined[[*keys, *wanted, "verdict", "reason"]]
+
+
+def _meant(stand_in: StandIn, rows: pd.DataFrame) -> pd.Series:
+    """Say which rows a stand-in is declared for."""
+    return (rows[list(stand_in.where)] == pd.Series(stand_in.where)).all(axis=1)
+
+
+def _is_needed(stand_in: StandIn, ours: pd.DataFrame) -> bool:
+    """Say whether no row of ours follows the printed protocol there."""
+    return not (_meant(stand_in, ours) & (ours["protocol"] == "printed")).any()
 
 
 def _with_stand_ins(ours: pd.DataFrame, stand_ins: Sequence[StandIn]) -> pd.DataFrame:
-    """Let results by another protocol answer printed numbers whose own protocol is unpublished."""
+    """Let results by another protocol stand beside printed numbers whose own protocol is unpublished."""
     for stand_in in stand_ins:
-        meant = pd.Series(True, index=ours.index)
-        for column, value in stand_in.where.items():
-            meant &= ours[column] == value
-        if not (meant & (ours["protocol"] == "printed")).any():
-            others = ours[meant & (ours["protocol"] == stand_in.protocol)]
-            ours = pd.concat([ours, others.assign(protocol="printed")], ignore_index=True)
+        others = ours[_meant(stand_in, ours) & (ours["protocol"] == stand_in.protocol)]
+        ours = pd.concat([ours, others.assign(protocol="printed")], ignore_index=True)
     return ours
 
 
@@ -206,29 +227,32 @@ def _ours(ours: pd.DataFrame, keys: Sequence[str], published: pd.DataFrame) -> p
     return right.assign(known=True)
 
 
-# In a reason: how many times what repetition moves; and what is said where it moves nothing.
-_RATIO = re.compile(r"(: |\. |^)\{moves:\.1f\} times (.*?) \(\{noise:\.2g\}\)")
-_NO_RATIO = ("{0}More than {1}, which is nothing here", "{0}more than {1}, which is nothing here")
-
-
-def _reason(exhibit: str, row: Mapping[Hashable, Any], reasons: Sequence[Mapping[Hashable, Any]]) -> str:
+def _reason(
+    exhibit: str,
+    row: Mapping[Hashable, Any],
+    reasons: Sequence[Mapping[Hashable, Any]],
+    beside: Mapping[str, float],
+) -> str:
+    """Return the first reason that matches and that the data support; `beside` has the metrics of the same keys."""
     fields = ("dataset", "method", "setting", "d", "metric", "statistic")
     wanted = [exhibit, *(str(row.get(name, "")) for name in fields)]
+    size = abs(float(row["difference"]))
+    spread, noise = float(row.get("spread", np.nan)), float(row.get("noise", np.nan))
+    known = {
+        "spread": spread,
+        "away": _ratio(size, spread),
+        "noise": noise,
+        "moves": _ratio(size, noise),
+        "share": 100 * _ratio(size, abs(float(row["printed"]))),
+    }
     for candidate in reasons:
         patterns = [candidate[name] for name in ("exhibit", *fields)]
-        if all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
-            size = abs(float(row["difference"]))
-            spread, noise = float(row.get("spread", np.nan)), float(row.get("noise", np.nan))
-            reason = str(candidate["reason"])
-            if noise == 0:  # there is no ratio to what moves nothing
-                reason = _RATIO.sub(lambda found: _NO_RATIO[found[1] == ": "].format(*found.groups()), reason)
-            return reason.format(
-                spread=spread,
-                away=_ratio(size, spread),
-                noise=noise,
-                moves=_ratio(size, noise),
-                share=100 * _ratio(size, abs(float(row["printed"]))),
-            )
+        reason = str(candidate["reason"])
+        named = {name for _, name, _, _ in Formatter().parse(reason) if name}
+        supported = "moves" not in named or noise >= SUPPORT * size
+        supported &= all(beside.get(name, 0.0) > 0 for name in named - set(known))
+        if supported and all(fnmatchcase(text, pattern) for text, pattern in zip(wanted, patterns, strict=True)):
+            return reason.format(**{**beside, **known})
     return ""
 
 

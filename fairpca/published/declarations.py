@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from fairpca._resources import data_paths
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 
 __all__ = [
@@ -67,7 +67,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class StandIn:
-    """Rows of another protocol that answer printed numbers whose own protocol is unpublished.
+    """Rows of another protocol that stand, not judged, beside printed numbers whose own protocol is unpublished.
 
     Attributes
     ----------
@@ -104,6 +104,9 @@ class Exhibit:
         Results that answer the published table; without them the result of its own name.
     stand_ins : tuple of StandIn
         Where the printed protocol is unpublished.
+    inferred : mapping of str to str
+        Methods with a setting that neither paper nor program states, and how it was inferred: what comes out equal
+        with it is counted by itself.
     not_judged : mapping of str to str
         Metrics that stand beside ours without a verdict, for instance times, and why.
     """
@@ -115,6 +118,7 @@ class Exhibit:
     stored: bool = False
     answered_by: tuple[Answer, ...] = ()
     stand_ins: tuple[StandIn, ...] = ()
+    inferred: Mapping[str, str] = field(default_factory=dict)
     not_judged: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -256,7 +260,7 @@ def papers() -> list[Paper]:
     list of Paper
         By their `order`, then by name.
     """
-    found = [_read(path) for folder in data_paths("published") for path in folder.glob("*/paper.json")]
+    found = [_read(path) for path in data_path("published").glob("*/paper.json")]
     names = [entry.name for entry in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -7,6 +7,7 @@ from html import escape
 
 import pandas as pd
 
+from fairpca.published.board import NUMBER_VERDICTS
 from fairpca.published.declarations import Paper, load_places, papers
 from fairpca.published.pages import counts_line
 
@@ -31,7 +32,7 @@ def verdict_line(rows: pd.DataFrame) -> str:
 
 def _distance(rows: pd.DataFrame) -> str:
     """How far our numbers are from print, relative to it: half of them are within, and the largest."""
-    numbers = rows[rows["kind"].isin(["number", "stored"]) & rows["verdict"].isin(["equal", "close", "differs"])]
+    numbers = rows[rows["kind"].isin(["number", "stored"]) & rows["verdict"].isin(NUMBER_VERDICTS)]
     numbers = numbers[numbers["printed"].abs() > 0]
     if numbers.empty:
         return ""

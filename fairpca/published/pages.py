@@ -9,10 +9,10 @@ from html import escape
 import pandas as pd
 
 from fairpca import datasets
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
-from fairpca.published.board import VERDICTS, unanswered
-from fairpca.published.comparison import KEYS
+from fairpca.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
+from fairpca.published.comparison import INFERRED, KEYS
 from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
 # A sign and a word each: colour alone tells nothing to some readers.
 SIGNS = {
     "equal": "✓",
+    "equal, inferred": "✓",
     "close": "≈",
     "differs": "≠",
     "not judged": "·",
@@ -47,6 +48,8 @@ SIGNS = {
     "otherwise": "≠",
     "not yet": "…",
 }
+# How a reason says that no cause is known.
+UNKNOWN = r"[Cc]ause unknown|not known|do not know"
 _BOX = "max-height: 26rem; overflow: auto; max-width: 100%;"
 _TITLES = {
     "dataset": "data",
@@ -62,20 +65,53 @@ _TITLES = {
 def answer(board: pd.DataFrame) -> str:
     """Say in one sentence of Markdown what became of the numbers that the papers print."""
     found = board[board["kind"] == "number"]["verdict"].value_counts()
-    equal, close, differs, waiting = (int(found.get(name, 0)) for name in ("equal", "close", "differs", "not yet"))
-    total, others = equal + close + differs + waiting, int(found.get("not judged", 0))
+    equal, inferred, close, differs, waiting = (int(found.get(v, 0)) for v in (*NUMBER_VERDICTS, "not yet"))
+    differing = board[(board["kind"] == "number") & (board["verdict"] == "differs")]
+    unknown = int(differing["reason"].str.contains(UNKNOWN).sum())
+    total, others = equal + inferred + close + differs + waiting, int(found.get("not judged", 0))
     if not total:
         return "No paper here prints a number in a table."
     parts = [
         f"**{equal:,}** ({equal / total:.0%}) come out equal to the printed digits",
         f"**{close:,}** ({close / total:.0%}) within a computed tolerance",
-        f"**{differs:,}** ({differs / total:.0%}) differ, each with its reason",
+        f"**{differs:,}** ({differs / total:.0%}) differ, **{unknown:,}** of them for a cause that we do not know",
     ]
+    if inferred:
+        parts.insert(1, f"**{inferred:,}** ({inferred / total:.0%}) too, with a setting that we inferred")
     if waiting:
         parts.append(f"**{waiting:,}** have no answer yet")
     beside = f" Beside them {others:,} printed entries are not judged, for the reasons given." if others else ""
     said = f"{', '.join(parts[:-1])}, and {parts[-1]}.{beside}"
     return f"Of the **{total:,} numbers printed** in the papers' tables, {said}"
+
+
+def by_method(board: pd.DataFrame) -> pd.DataFrame:
+    """Count the verdicts on printed numbers of each method under study: without sizes of files and ordinary PCA."""
+    rows = board[(board["kind"] == "number") & (board["method"].fillna("") != "") & (board["method"] != "pca")]
+    table = pd.crosstab([rows["paper"], rows["method"]], rows["verdict"])
+    table = table.reindex(columns=[v for v in VERDICTS if v in table.columns])
+    table.insert(0, "printed in tables", table.sum(axis=1))
+    known = {paper.name: (paper.short, words(paper)) for paper in papers()}
+    table = table.loc[[key for name in known for key in table.index if key[0] == name]].reset_index()
+    table["method"] = [
+        known[paper][1].get(name, name) for paper, name in zip(table["paper"], table["method"], strict=True)
+    ]
+    table["paper"] = [known[paper][0] for paper in table["paper"]]
+    table.columns.name = None
+    return table
+
+
+def methods_line(board: pd.DataFrame) -> str:
+    """Say in one sentence how many printed numbers of each method under study come out equal, close or different."""
+    said = []
+    for row in by_method(board).to_dict("records"):
+        judged = row["printed in tables"] - row.get("not judged", 0) - row.get("not yet", 0)
+        inferred = f", {row[INFERRED]} equal with an inferred setting" if row.get(INFERRED) else ""
+        said.append(
+            f"{row['method']} ({row['paper']}) {row.get('equal', 0)} equal{inferred}, {row.get('close', 0)} close, "
+            f"{row.get('differs', 0)} different of {judged}"
+        )
+    return f"By method under study, without sizes of files and without ordinary PCA: {'; '.join(said)}."
 
 
 _KINDS = {
@@ -244,13 +280,13 @@ def _result(what: str) -> str:
     keys, arrow, wanted = (part.strip() for part in what.partition("->"))
     name, *conditions = keys.split()
     if not arrow:
-        folder = paper_path("results", name)
+        folder = data_path("results") / name
         files = [path for path in sorted(folder.glob("*.csv")) if path.stem == "settings" or path.stem[:6] == "claims"]
         judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
         rows = judged[judged["id"] == " ".join(conditions)]
         column, style = "ours", ""
     else:
-        rows = read_table(paper_path("results", name.partition("/")[0]) / f"{name.partition('/')[2]}.csv")
+        rows = read_table(data_path("results") / name.partition("/")[0] / f"{name.partition('/')[2]}.csv")
         for key, _, value in (condition.partition("=") for condition in conditions):
             rows = rows[rows[key].astype(str) == value]
         column, _, style = wanted.partition(":")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from fairpca.published.board import NUMBER_VERDICTS
+
 __all__ = ["FACTORS", "power"]
 
 FACTORS = (1.05, 1.1)
@@ -27,11 +29,11 @@ def power(board: pd.DataFrame) -> pd.DataFrame:
         multiplied), and ``permuted`` (expected number with the data sets of ours permuted at random; with one data set,
         its dimensions). Numbers of which both are zero survive any factor.
     """
-    judged = board[board["kind"].isin(["number", "stored"]) & board["verdict"].isin(["equal", "close", "differs"])]
+    judged = board[board["kind"].isin(["number", "stored"]) & board["verdict"].isin(NUMBER_VERDICTS)]
     judged = judged[judged["printed"].notna()]
     digits = judged["printed_text"].astype(str).str.replace(r"^[^.]*\.?", "", regex=True).str.len()
     allowed = np.maximum(judged["tolerance"].astype(float), 0.5 * 10.0**-digits) * (1 + 1e-9)
-    judged = judged.assign(allowed=allowed, accepted=judged["verdict"].isin(["equal", "close"]))
+    judged = judged.assign(allowed=allowed, accepted=judged["verdict"] != "differs")
     rows = []
     for (paper, exhibit), part in judged.groupby(["paper", "exhibit"], sort=False):
         ours, printed = (part[name].to_numpy(dtype=float) for name in ("ours", "printed"))

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca._validation import Groups, check_choice, check_given, encode_groups
+from fairpca._validation import Groups, check_choice, check_given, encode_groups, shown_labels
 
 __all__ = ["GroupScorer", "group_gap", "recovery_auc", "worst_group_error"]
 
@@ -53,7 +53,8 @@ class GroupScorer(BaseEstimator):
         groups = encode_groups(sensitive_features, len(rows))
         if self.what == "group_gap" and len(groups.labels) < 2:
             raise ValueError(
-                f"group_gap needs two groups among the rows that are scored, and got {groups.labels!r}; use fewer "
+                f"group_gap needs two groups among the rows that are scored, and got "
+                f"{shown_labels(groups.labels)}; use fewer "
                 "folds, or folds that hold all groups."
             )
         if self.what == "recovery_auc":

@@ -165,8 +165,8 @@ def _search(
             value < best.value if best.value > tau else value <= tau and result.objective > best.result.objective
         )
         best = _Found(result, value, number) if better or best is None else replace(best, searches=number)
-        stuck = result.status in ("interrupted", "optimal") if value <= tau else result.status == "interrupted"
-        if stuck or _CLOSE * tau <= value <= tau or (value > tau and result.status == "infeasible"):
+        best_of_all = result.status == "optimal" and value <= tau
+        if best_of_all or _CLOSE * tau <= value <= tau or (value > tau and result.status == "infeasible"):
             break
         offset = result.extra["mmd2"] - value
         if value > tau:
@@ -199,7 +199,7 @@ def _result(found: _Found, data: GatheredRows, tau: float) -> SolverResult:
     variance = float(np.vdot(V, covariance @ V))
     ceiling = max(float(top_eigenpairs(covariance, V.shape[1])[0].sum()), variance)
     status = inner.status
-    if found.value > tau and status != "interrupted":
+    if found.value > tau:
         status = "infeasible"
     elif found.value <= tau and status == "infeasible":  # the sample was less fair than the rows are
         status = "converged"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from fairpca._old_names import accept_old_bound
-
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
+Status = Literal["optimal", "converged", "max_iter", "infeasible"]
 Sense = Literal["min", "max"]
 Certificate = Literal["proof", "estimate", "none"]
 
@@ -27,10 +24,9 @@ class SolverResult:
     V : ndarray of shape (n_features, n_components)
         Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
         order of ``components_``.
-    status : {"optimal", "converged", "max_iter", "infeasible", "interrupted"}
+    status : {"optimal", "converged", "max_iter", "infeasible"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint;
-        ``"interrupted"`` is the best iterate, feasible or not, when the user stopped the solver.
+        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
     bound : float
@@ -78,12 +74,6 @@ class SolverResult:
         return abs(self.objective - self.bound)
 
     @property
-    def lower_bound(self) -> float:
-        """Old name of `bound`, which is an upper bound where the objective is maximised."""
-        warnings.warn("SolverResult.lower_bound is called bound now.", FutureWarning, stacklevel=2)
-        return self.bound
-
-    @property
     def relative_gap(self) -> float:
         """Gap divided by the larger of the two bounds' magnitudes (0 when both vanish)."""
         scale = max(abs(self.objective), abs(self.bound))
@@ -95,6 +85,3 @@ class SolverResult:
             f"SolverResult(status={self.status!r}, objective={self.objective:.10g}{bound}, "
             f"n_iter={self.n_iter}, seconds={self.seconds:.3g})"
         )
-
-
-accept_old_bound(SolverResult)

@@ -37,9 +37,9 @@ def long(cells):
 
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
-    """A checkout with a paper of its own, which stands next to this one, and a build folder."""
+    """A checkout with a paper of its own, in place of the real one, and a build folder."""
     toy_paper.write(tmp_path / "root")
-    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path / "root"))
+    monkeypatch.setattr("fairpca._resources._PACKAGE", tmp_path / "root" / "fairpca")
     monkeypatch.setenv("FAIRPCA_BUILD", str(tmp_path / "build"))
     CALLS.clear()
     yield tmp_path / "root" / "data" / "results" / "toy2030"

@@ -16,7 +16,8 @@ from fairpca.datasets import DataError, describe, load, names, split_text, where
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._tables import SYNTHETIC2_WIDTHS
 
-MIRROR = Path(os.environ.get("FAIRPCA_MIRROR", "/nowhere"))
+pytestmark = pytest.mark.mirror
+MIRROR = Path(os.environ.get("FAIRPCA_MIRROR") or "/nowhere")
 FAIRML = MIRROR / "upstream/molfat66__FairML"
 RFPCA = MIRROR / "upstream/hieuvt29__distributionally_robust_fair_pca/data"
 LEE = MIRROR / "upstream/nick-jhlee__fair-manifold-pca"
@@ -91,7 +92,7 @@ def load_or_expect_error(name, **options):
 
 def needs_mirror(path: Path):
     if not path.exists():
-        pytest.skip(f"compares with the authors' file, which only the mirror holds (FAIRPCA_MIRROR): {path.name}")
+        pytest.skip(f"{path.name}: the authors' file is not bundled; set FAIRPCA_MIRROR to a folder with the data")
 
 
 def test_every_set_has_its_sizes_here():

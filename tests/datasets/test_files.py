@@ -489,13 +489,8 @@ def test_a_hostile_archive_is_a_data_error(cache, monkeypatch, tmp_path, damage)
     assert left_behind(cache) == []
 
 
-def needs_faces():
-    if where("lfw") == "missing":
-        pytest.skip("the faces are real people's and never bundled; they come from the cache or FAIRPCA_MIRROR")
-
-
+@pytest.mark.mirror("lfw")
 def test_the_real_faces():
-    needs_faces()
     images, thirds, sex = lfw.read_faces(lfw.find_faces())
     assert lfw.content_digest(images, thirds, sex) == faces_digest()
     data = load("lfw", dtype="float32")
@@ -522,8 +517,8 @@ def bicubic_weights(n_in: int, n_out: int) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.mirror("lfw")
 def test_faces_resized_against_the_definition():
-    needs_faces()
     whole, small = load("lfw"), load("lfw_24x24", random_state=3, n_per_group=15)
     rng = np.random.default_rng(3)
     rows = [rng.choice(np.flatnonzero(whole.group_code == code), 15, replace=False) for code in (0, 1)]
@@ -612,6 +607,7 @@ def test_export_is_a_table_for_the_other_commands(capsys, monkeypatch, tmp_path)
     assert first.endswith("group,label") and first.startswith(load("german").feature_names[0])
 
 
+@pytest.mark.mirror
 def test_everything_in_the_mirror_verifies(capsys):
     assert run("verify") == 0
     out = capsys.readouterr().out

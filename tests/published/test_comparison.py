@@ -166,26 +166,36 @@ def test_a_reason_may_say_how_far_in_units_of_what_was_measured(side, tmp_path):
     assert (judged["verdict"], judged["reason"]) == ("differs", "0.5 of 0.10, 2.5 of 0.020, 4.1 %")
 
 
+NAMES = ["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"]
+
+
 @pytest.mark.parametrize(
-    ("noise", "first", "later"),
-    [
-        (0.02, "Rounding: 2.5 times what repetition moves (0.02).", "Known. 2.5 times the noise (0.02)."),
-        (
-            0,
-            "Rounding: more than what repetition moves, which is nothing here.",
-            "Known. More than the noise, which is nothing here.",
-        ),
-    ],
+    ("noise", "expected"),
+    [("0.02", "2.5 times"), ("0.0006", "83.3 times"), ("0.0004", "unknown"), ("0", "unknown"), ("", "unknown")],
 )
-def test_there_is_no_ratio_to_what_moves_nothing(noise, first, later, tmp_path):
-    names = ["exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason"]
-    tolerance = [Tolerance("*", "*", "*", "*", "*", 0.5, 0, 2, "test", "paper/noise")]
+def test_what_moves_a_number_too_little_does_not_explain_a_difference(noise, expected, tmp_path):
+    """The difference is 0.05, and a hundredth of it is 0.0005."""
+    reasons = pd.DataFrame([[*"*******", "{moves:.1f} times"], [*"*******", "unknown"]], columns=NAMES)
+    tolerance = [Tolerance("*", "*", "*", "*", "*", 0.5, 0, 0, "test", "paper/noise")]
     results = measured_in(tmp_path, f"t,a,2,var,printed,mean,0,{noise}")
-    for words, expected in (
-        ("Rounding: {moves:.1f} times what repetition moves ({noise:.2g}).", first),
-        ("Known. {moves:.1f} times the noise ({noise:.2g}).", later),
-    ):
-        reasons = pd.DataFrame([[*"*******", words]], columns=names)
-        own = ours(1.28)
-        row = compare(own, printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
-        assert (row["verdict"], row["reason"]) == ("differs", expected)
+    row = compare(ours(1.28), printed(), tolerance, exhibit="x/t", reasons=reasons, results=results).iloc[0]
+    assert (row["verdict"], row["reason"]) == ("differs", expected)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.3, "30% zero"), (0.0, "unknown"), (np.nan, "unknown")])
+def test_a_reason_may_rest_on_another_metric_of_the_same_keys(share, expected):
+    reasons = pd.DataFrame([[*"*******", "{zero:.0%} zero"], [*"*******", "unknown"]], columns=NAMES)
+    own = pd.concat([ours(9.0), ours(share, metric=["zero"]), ours(1.0, metric=["zero"], d=[3])])
+    row = compare(own, printed(), (), reasons=reasons).iloc[0]
+    assert (row["verdict"], row["reason"]) == ("differs", expected)
+
+
+def test_what_comes_out_equal_with_an_inferred_setting_is_counted_by_itself():
+    table = printed(dataset=["german"], method=["mbfpca"], setting=["tau=1e-3"])
+    given = {"dataset": ["german"], "method": ["mbfpca"], "setting": ["tau=1e-3"]}
+    judged = compare(ours(1.23, **given), table, (), exhibit="lee2022/table1").iloc[0]
+    assert judged["verdict"] == "equal, inferred" and "PCA" in judged["reason"]
+    assert compare(ours(9.0, **given), table, (), exhibit="lee2022/table1").iloc[0]["verdict"] == "differs"
+    other = {"method": ["fpca"]}
+    same = compare(ours(1.23, **given | other), table.assign(**other), (), exhibit="lee2022/table1").iloc[0]
+    assert same["verdict"] == "equal" and same["reason"] == ""

@@ -13,12 +13,14 @@ from fairpca.published import Exhibit
 from fairpca.published.pages import (
     answer,
     answers,
+    by_method,
     counts_line,
     details,
     errata_list,
     exhibit_titles,
     filled,
     gaps,
+    methods_line,
     places,
 )
 
@@ -38,21 +40,38 @@ def test_the_first_sentence_counts_printed_numbers_only():
     verdicts = {"number": ["equal", "equal", "close", "differs"], "stored": ["equal"] * 9, "claim": ["fails"]}
     paper = published.papers()[0]
     rows = [(paper.name, kind, verdict) for kind, found in verdicts.items() for verdict in found]
-    board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"])
+    board = pd.DataFrame(rows, columns=["paper", "kind", "verdict"]).assign(reason="Cause unknown.")
     assert answer(board) == (
         "Of the **4 numbers printed** in the papers' tables, **2** (50%) come out equal to the printed digits, "
-        "**1** (25%) within a computed tolerance, and **1** (25%) differ, each with its reason."
+        "**1** (25%) within a computed tolerance, and **1** (25%) differ, **1** of them for a cause that we do not "
+        "know."
     )
     aside = pd.concat([board, board.head(1).assign(verdict="not judged")])
     assert answer(aside) == answer(board) + " Beside them 1 printed entries are not judged, for the reasons given."
     waiting = board.assign(verdict=board["verdict"].replace("close", "not yet"))
     assert answer(waiting).endswith("and **1** have no answer yet.") and "prints a number" in answer(board.tail(1))
+    inferred = board.assign(verdict=board["verdict"].replace("close", "equal, inferred"))
+    assert "digits, **1** (25%) too, with a setting that we inferred, **0** (0%) within" in answer(inferred)
     assert answers(board, "number").loc[paper.short].to_dict() == {
         "printed in tables": 4,
         "equal": 2,
         "close": 1,
         "differs": 1,
     }
+
+
+def test_headlines_are_of_the_methods_under_study():
+    """Sizes have no method, ordinary PCA is not under study, and what is not judged is not counted in the sentence."""
+    vu, lee = (next(p for p in published.papers() if p.name == name) for name in ("vu2022", "lee2022"))
+    found = [
+        (vu.name, "rfpca", "equal"), (vu.name, "rfpca", "not judged"), (vu.name, "rfpca", "differs"),
+        (vu.name, None, "equal"), (lee.name, "mbfpca", "close"), (lee.name, "pca", "equal"),
+    ]  # fmt: skip
+    board = pd.DataFrame(found, columns=["paper", "method", "verdict"]).assign(kind="number")
+    table = by_method(board)
+    assert table["method"].tolist() == ["MBF-PCA", "RFPCA"] and table["printed in tables"].tolist() == [1, 3]
+    assert "RFPCA (Vu et al.) 1 equal, 0 close, 1 different of 2." in methods_line(board)
+    assert by_method(board.assign(kind="stored")).empty
 
 
 @pytest.mark.parametrize("paper", [p for p in published.papers() if p.kind == "paper"], ids=lambda paper: paper.name)
@@ -126,7 +145,7 @@ def test_readme_has_the_tables_of_today():
 
 def test_readme_shows_an_added_paper(tmp_path, monkeypatch):
     toy_paper.write(tmp_path)
-    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
+    monkeypatch.setattr("fairpca._resources._PACKAGE", tmp_path / "fairpca")
     text = readme.texts()[readme.README]
     assert "| Toy et al., *Coins*, Nowhere 2030 | the coins |" in text
     assert "| Toy et al., Table 1, Figure 1 | `chapters/toy2030/coins.md` |" in text

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairpca._resources import data_paths, paper_path
+from fairpca._resources import data_path
 
 __all__ = ["InputError", "check_input_names", "input_digest", "input_files", "reading"]
 
@@ -54,9 +54,9 @@ def input_files(name: str) -> list[Path]:
     """Files behind an input whose contents count: table and cells of stored results, or one published table."""
     if name.startswith("published/"):
         paper, table = name.removeprefix("published/").split("/")
-        return [paper_path("published", paper) / f"{table}.csv"]
+        return [data_path("published") / paper / f"{table}.csv"]
     paper, exhibit = name.split("/")
-    return [paper_path("results", paper) / f"{exhibit}{suffix}" for suffix in (".csv", ".cells.csv.gz")]
+    return [data_path("results") / paper / f"{exhibit}{suffix}" for suffix in (".csv", ".cells.csv.gz")]
 
 
 def input_digest(name: str) -> str:
@@ -70,7 +70,7 @@ def input_digest(name: str) -> str:
 
 def _folders(kind: str) -> list[Path]:
     try:
-        return data_paths(kind)
+        return [data_path(kind)]
     except FileNotFoundError:  # a worker with the code alone: what is not there is not read either
         return []
 

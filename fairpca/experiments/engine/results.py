@@ -24,7 +24,7 @@ except ImportError:  # not on Windows
 
 from fairpca._interrupts import HeedInterrupts
 from fairpca._outputs import Outputs
-from fairpca._resources import added_roots, data_paths, paper_path
+from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.experiments.engine.attempts import compute
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
@@ -101,8 +101,7 @@ def save_results(
     """
     experiment = get(name)
     base = (Path(folder) if folder is not None else _results_folder(name)) / name
-    own = folder is None and not any(root in base.parents for root in added_roots())
-    commit = _commit_to_name(required=own)
+    commit = _commit_to_name(required=folder is None)
     found = finished_cells(experiment, profile, store if isinstance(store, Store) else Store(store))
     cells = [(cell.json, outcome.records) for cell, outcome in found]
     if table is None:
@@ -182,7 +181,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _results_folder(name: str) -> Path:
-    folder = paper_path("results", name.partition("/")[0]).parent
+    folder = data_path("results")
     if folder.parent.name == "_data":
         raise ValueError("fairpca is installed, not run from its source tree; say where to write with --out FOLDER.")
     return folder
@@ -246,7 +245,7 @@ def stored_names(folder: str | os.PathLike[str] | None = None) -> list[str]:
     -------
     list of str
     """
-    bases = [Path(folder)] if folder is not None else data_paths("results")
+    bases = [Path(folder)] if folder is not None else [data_path("results")]
     return sorted(path.relative_to(base).with_suffix("").as_posix() for base in bases for path in base.glob("*/*.json"))
 
 
@@ -264,7 +263,7 @@ def load_results(name: str, folder: str | os.PathLike[str] | None = None) -> Sto
     -------
     StoredResults
     """
-    base = (Path(folder) if folder is not None else paper_path("results", name.partition("/")[0]).parent) / name
+    base = (Path(folder) if folder is not None else data_path("results")) / name
     record = base.with_name(base.name + ".json")
     if not record.is_file():
         raise LookupError(

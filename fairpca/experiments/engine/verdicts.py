@@ -75,6 +75,7 @@ def judge_theorem(
     kind: str,
     proof: str = "",
     reason: str = "",
+    left_open: str = "",
     note: str = "",
 ) -> Verdict:
     """Judge a theorem, lemma or formula: one counterexample refutes it, and no number of runs proves it.
@@ -95,6 +96,8 @@ def judge_theorem(
         The chapter with a proof of the statement as printed; without one it is at best not refuted.
     reason : str
         Why it is false; needed if it is, and left out otherwise.
+    left_open : str
+        What of the statement the proof does not cover; the statement then holds in part.
     note : str
         What a reader should know whatever the verdict is.
     """
@@ -102,9 +105,10 @@ def judge_theorem(
         raise ValueError(f"{id}: {violations} violations in {attempts} attempts; at least one attempt is needed.")
     if violations and not reason:
         raise ValueError(f"{id} is violated in {violations} attempts; say why.")
-    outcome = "refuted" if violations else "proved" if proof else "not refuted"
+    proved = "holds in part" if left_open else "proved"
+    outcome = "refuted" if violations else proved if proof else "not refuted"
     text = f"{outcome} in {attempts} attempts ({kind}): {ours}" if outcome == "not refuted" else ours
-    because = reason if violations else f"Proof in chapter `{proof}`." if proof else ""
+    because = reason if violations else f"Proof in chapter `{proof}`. {left_open}".strip() if proof else ""
     return Verdict(id, text, outcome, " ".join(filter(None, (because, note))))
 
 

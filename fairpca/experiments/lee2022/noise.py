@@ -1,7 +1,7 @@
 """What moves the numbers of Lee et al. (2022) without a change of method: the tolerances are made of it.
 
-* MBF-PCA's program draws its start at random and unseeded: the paper's algorithm from a second start. For synthetic
-  data 2 the authors' files hold two runs of one computation, whose difference counts for their side.
+* MBF-PCA: on the real data the paper's algorithm on rows that differ in their last digit; on synthetic data 2 from a
+  second random start, and the authors' files hold two runs of one computation, whose difference counts for their side.
 * FPCA's program was solved to a finite accuracy: ours, stopped early enough that its loadings are as far from the
   optimum as the authors' stored ones.
 * One row of the test part more on one side of the classifier, in one split: the ``grain``.
@@ -112,6 +112,6 @@ register(
     cells=_cells,
     run_cell=run_noise,
     tabulate=_tabulate,
-    title="What a second start, a finite accuracy and one row move: the tolerances",
+    title="What a second run, a finite accuracy and one row move: the tolerances",
     inputs=("lee2022/table1", "lee2022/synthetic2", "published/lee2022/fig2_fig3_stored"),
 )

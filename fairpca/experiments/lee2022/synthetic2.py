@@ -22,6 +22,7 @@ from fairpca.experiments.lee2022._protocol import (
     ANOTHER_START,
     FPCA_METHODS,
     PROTOCOLS,
+    RANDOM_START,
     REPEATS,
     ROUGH,
     RULES,
@@ -97,7 +98,7 @@ def _fit(method: str, setting: str, X: np.ndarray, groups: np.ndarray, d: int, p
     if algorithm == "fpca":
         options = ROUGH if method != algorithm else {}
         return fit_fpca_rows(X, groups, method="fpca", delta=0.0, d=d, protocol=protocol, **options)
-    options = ANOTHER_START if method != algorithm else {}
+    options = (RANDOM_START if algorithm == "mbfpca" else {}) | (ANOTHER_START if method != algorithm else {})
     tau, rule = tolerance(setting), RULES[protocol]
     return fit_mbf(X, groups, method=algorithm, tau=tau, d=d, bandwidth=rule, **options)
 

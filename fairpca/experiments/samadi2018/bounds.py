@@ -87,8 +87,9 @@ def _claims() -> Iterator[Verdict]:
         kind="opponents who choose slacks against the weights",
         proof="samadi2018/multiplicative_weights",
         reason="A constraint falls short by more than epsilon.",
-        note="For the update whose regret bound is quoted, which knows z*. For that of Algorithm 3 a sharper count is "
-        "proved where all constraints are on one side, as in fair PCA; with constraints on both sides it is left open.",
+        left_open="For the update of Algorithm 3 a sharper count is proved where all constraints are on one side, "
+        "as in fair PCA. The printed count is proved only for the update whose regret bound is quoted, which needs the "
+        "unknown z*. Without z* and with constraints on both sides it is open.",
     )
     runtime = load_results("samadi2018/runtime").table
     sdp = runtime[(runtime["method"] == "sdp") & (runtime["metric"] == "seconds")]

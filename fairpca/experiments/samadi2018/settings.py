@@ -7,9 +7,21 @@ import numpy as np
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, register_settings
-from fairpca.experiments.samadi2018.figures import credit_rows, drawn_faces, faces_rows
+from fairpca.experiments.samadi2018.figures import CENTERING, credit_rows, drawn_faces, faces_moments, faces_rows
 
 __all__ = ["SETTINGS"]
+
+
+def _means(statement: str, value: float) -> tuple[str, bool, str]:
+    moments = faces_moments()
+    subtracted = moments.n_groups if CENTERING["printed"] == "group" else 1
+    apart = float(np.linalg.norm(np.subtract(*moments.means)))
+    text = f"{subtracted} means, one of each group; those of the faces are {apart:.2f} apart"
+    reason = (
+        "The script centres each group by its own mean, and on the credit data only the first "
+        f"{credit_rows()[0].shape[1]} rows of each group. The third reading, `text`, has one common mean."
+    )
+    return text, subtracted == value, reason
 
 
 def _pixels(statement: str, value: float) -> tuple[str, bool, str]:
@@ -38,6 +50,7 @@ def _samples(statement: str, value: float) -> tuple[str, bool, str]:
 
 
 SETTINGS: dict[str, Setting] = {
+    "common-mean": _means,
     "pixels": _pixels,
     "credit-variance": _variance,
     "balanced-faces": _faces,

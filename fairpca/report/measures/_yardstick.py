@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fairpca._validation import shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.report.measures._criteria import Criterion, certified_criteria
 from fairpca.report.measures._declared import Settings
@@ -33,11 +34,15 @@ class Yardstick:
         self, train: Rows, test: Rows, n_components: int, settings: Settings | None = None, seed: int = 0
     ) -> None:
         if train.groups.labels != test.groups.labels:
-            raise ValueError(f"training and test groups differ: {train.groups.labels!r} and {test.groups.labels!r}.")
+            raise ValueError(
+                f"training and test groups differ: {shown_labels(train.groups.labels)} and "
+                f"{shown_labels(test.groups.labels)}."
+            )
         absent = [train.groups.labels[g] for g in np.flatnonzero((train.groups.counts < 2) | (test.groups.counts < 2))]
         if absent:
             raise ValueError(
-                f"group(s) {absent!r} have fewer than two rows in the training or the test part; merge them with "
+                f"group(s) {shown_labels(absent)} have fewer than two rows in the training or the test part; merge "
+                "them with "
                 "another group, or split so that every group is in both parts."
             )
         self.train, self.test, self.n_components = train, test, n_components

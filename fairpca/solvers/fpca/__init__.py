@@ -1,6 +1,6 @@
 """FPCA of Olfat and Aswani (2019), as used by Lee et al. (2022): a semidefinite programme, certified."""
 
-from fairpca.solvers.fpca.cvxpy import Backend, Form, RefereeOutcome, clarabel_memory_gigabytes, solve_fpca_cvxpy
+from fairpca.solvers.fpca.cvxpy import Backend, Form, RefereeOutcome, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import MeanOnlySolution, solve_mean_only
 from fairpca.solvers.fpca.problem import (
     Constraints,
@@ -33,7 +33,6 @@ __all__ = [
     "SplittingOutcome",
     "Trace",
     "Variant",
-    "clarabel_memory_gigabytes",
     "fpca_problem",
     "solve_fpca",
     "solve_fpca_cvxpy",

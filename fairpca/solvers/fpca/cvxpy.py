@@ -13,7 +13,7 @@ from fairpca.linalg import project_fantope, symmetrise
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
 from fairpca.solvers.fpca.splitting import upper_bound
 
-__all__ = ["Backend", "Form", "RefereeOutcome", "clarabel_memory_gigabytes", "solve_fpca_cvxpy"]
+__all__ = ["Backend", "Form", "RefereeOutcome", "solve_fpca_cvxpy"]
 
 Backend = Literal["clarabel", "scs"]
 Form = Literal["printed", "rotated"]
@@ -106,22 +106,6 @@ def solve_fpca_cvxpy(
     stats = program.solver_stats
     value *= 1.0 if form == "printed" else problem.reduce().scale
     return RefereeOutcome(P, problem.objective(P), upper, value, str(program.status), int(stats.num_iters or 0))
-
-
-def clarabel_memory_gigabytes(p: int) -> float:
-    """Estimate what Clarabel needs at `p` features: 4.98 GB measured at p = 57, growing like the fourth power.
-
-    Parameters
-    ----------
-    p : int
-        Number of features.
-
-    Returns
-    -------
-    float
-        Gigabytes.
-    """
-    return 4.98 * (p / 57.0) ** 4
 
 
 def _psd_root(A: np.ndarray) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""Optimisation on manifolds: limited-memory BFGS with a weak Wolfe search, and the manifolds of one frame."""
+"""Optimisation on manifolds: BFGS of limited memory on any of them, and of full memory on the Stiefel manifold."""
 
 from fairpca.solvers.manifold.bfgs import RiemannianBFGS
-from fairpca.solvers.manifold.frames import Grassmann, Stiefel
+from fairpca.solvers.manifold.frames import Grassmann
+from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
 
 __all__ = [
     "Grassmann",
     "RiemannianBFGS",
-    "Stiefel",
+    "stiefel_rbfgs",
 ]

@@ -43,7 +43,7 @@ class RiemannianBFGS(Optimizer):
     flat_memory : bool, default=False
         Keep the pairs in two arrays and use matrix products. It needs points that are arrays, a transport that
         broadcasts over a leading axis and the Euclidean metric of the embedding: true of ``Stiefel``, ``Grassmann``
-        and ``Euclidean`` (with ``k = 1``); the classes of those names in `fairpca.solvers.manifold.frames` carry all
+        and ``Euclidean`` (with ``k = 1``); the Grassmannian in `fairpca.solvers.manifold.frames` carries all
         pairs along in place.
     callback : callable, optional
         ``callback(iteration, point, cost, gradient_norm)`` after each accepted step; a true value stops the run.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import pymanopt
 
 from fairpca._options import Options
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import subspace_distance
-from fairpca.solvers.manifold.bfgs import RiemannianBFGS
-from fairpca.solvers.manifold.frames import Stiefel
+from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
 from fairpca.solvers.mbf._problem import MBFProblem
 
 __all__ = ["REPMSOptions", "Variant", "solve_repms"]
@@ -28,13 +26,14 @@ class REPMSOptions(Options):
     Attributes
     ----------
     start : {"auxiliary", "pca", "random"}
-        V_0: the minimiser of h alone from the random frame of largest variance among eleven (code), PCA, or random.
+        V_0: the minimiser of h alone from the random frame of largest variance among eleven (code); PCA, as in the
+        runs whose loadings the authors stored for Table 1 (a line that the code has turned off); or random.
     rho_start : float
         ρ_0 times h at the PCA subspace: 1 or 0.1 in the code, depending on the experiment; absent from the paper.
     objective : {"normalised", "covariance"}
         Whether f is divided by tr Σ (code) or not (paper, Eq. (8)).
     rho_limit : {"stop", "clamp"}
-        At ρ_max the code stops, improperly; the paper keeps ρ_max.
+        The code stops, improperly, after a subproblem with a penalty beyond ρ_max; the paper keeps ρ_max.
     distance : {"frobenius", "grassmann"}
         The stopping test on successive iterates; f and h depend on the span only, so that the Frobenius distance of
         paper and code can block on a mere rotation.
@@ -84,44 +83,28 @@ class REPMSOptions(Options):
         return cls.named(variant, {}) if changes is None else cls.of(changes)
 
 
-def _subproblem(
-    problem: MBFProblem, V: np.ndarray, weight: float, rho: float, epsilon: float, max_steps: int
+_AUXILIARY = {"tolerance": 1e-6, "max_steps": 500, "relative": True}  # ROPTLIB's defaults, which the program leaves
+
+
+def _start(
+    options: REPMSOptions, problem: MBFProblem, rng: np.random.Generator, minimise: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    manifold = Stiefel(*V.shape)
-
-    @pymanopt.function.numpy(manifold)
-    def cost(V: np.ndarray) -> float:
-        e = problem.evaluate(V)
-        return rho * e.h - weight * e.variance
-
-    @pymanopt.function.numpy(manifold)
-    def gradient(V: np.ndarray) -> np.ndarray:
-        e = problem.evaluate(V)
-        return rho * e.h_slope - weight * e.variance_slope
-
-    optimizer = RiemannianBFGS(
-        flat_memory=True,
-        callback=lambda *_: problem.spend(),
-        verbosity=0,
-        max_iterations=max_steps,
-        min_gradient_norm=epsilon,
-        max_time=np.inf,
-    )
-    start = np.array(V, copy=True)
-    return optimizer.run(pymanopt.Problem(manifold, cost, euclidean_gradient=gradient), initial_point=start).point
-
-
-def _start(problem: MBFProblem, options: REPMSOptions, rng: np.random.Generator) -> np.ndarray:
     if options.start == "pca":
         return problem.pca()
-    if options.start == "random":
-        return problem.random(rng)
     frames = [problem.random(rng) for _ in range(11)]
+    if options.start == "random":
+        return frames[0]
     widest = max(frames, key=lambda V: float(problem.spectrum @ np.sum(V * V, axis=1)))
-    return _subproblem(problem, widest, 0.0, 1.0, 1e-6, options.max_inner)
+    return minimise(widest, weight=0.0, rho=1.0, **_AUXILIARY)
 
 
-def solve_repms(problem: MBFProblem, options: REPMSOptions, random_state: int, total_variance: float) -> np.ndarray:
+def solve_repms(
+    problem: MBFProblem,
+    options: REPMSOptions,
+    random_state: int,
+    total_variance: float,
+    basis: np.ndarray | None = None,
+) -> np.ndarray:
     """Run Algorithm 1 of Lee et al. on the Stiefel manifold and return the iterate that it returns.
 
     Parameters
@@ -134,6 +117,9 @@ def solve_repms(problem: MBFProblem, options: REPMSOptions, random_state: int, t
         Seed of the random starts.
     total_variance : float
         tr Σ, the factor between the two objectives.
+    basis : ndarray of shape (p, p), optional
+        The problem's working coordinates. The steps are taken in the coordinates of the features, as in the program:
+        how vectors are transported depends on them. Without it the steps are taken in the working coordinates.
 
     Returns
     -------
@@ -141,22 +127,32 @@ def solve_repms(problem: MBFProblem, options: REPMSOptions, random_state: int, t
         Not necessarily feasible: the last iterate, unless ``options.keep`` says otherwise.
     """
     rng = np.random.default_rng(random_state)
+    turn = np.eye(problem.size) if basis is None else basis
     weight = 1.0 if options.objective == "normalised" else total_variance
     rho = options.rho_start / max(problem.evaluate(problem.pca()).h, 1e-12)
-    V = _start(problem, options, rng)
+
+    def minimise(V: np.ndarray, *, weight: float, rho: float, **stop: Any) -> np.ndarray:
+        def cost(V: np.ndarray) -> tuple[float, np.ndarray]:
+            e = problem.evaluate(turn.T @ V)
+            return rho * e.h - weight * e.variance, turn @ (rho * e.h_slope - weight * e.variance_slope)
+
+        return turn.T @ stiefel_rbfgs(cost, turn @ V, callback=problem.spend, **stop)
+
+    V = _start(options, problem, rng, minimise)
     epsilon = options.epsilon_start
     for _ in range(options.max_outer + 1):
-        new = _subproblem(problem, V, weight, rho, epsilon, options.max_inner)
+        new = minimise(V, weight=weight, rho=rho, tolerance=epsilon, max_steps=options.max_inner)
         e = problem.evaluate(new)
         problem.log("REPMS", rho, e)
         moved = subspace_distance(new, V) if options.distance == "grassmann" else float(np.linalg.norm(new - V))
         V = new
         if moved <= options.distance_min and epsilon <= options.epsilon_min and e.h <= problem.tau:
             break
+        if options.rho_limit == "stop" and rho > options.rho_max:
+            break
         epsilon = max(options.epsilon_min, options.epsilon_factor * epsilon)
         if e.h > problem.tau:
-            if options.rho_limit == "stop" and rho * options.rho_factor > options.rho_max:
-                break
-            rho = min(options.rho_factor * rho, options.rho_max)
+            rho *= options.rho_factor
+            rho = rho if options.rho_limit == "stop" else min(rho, options.rho_max)
     best = problem.record.feasible
     return best.V if options.keep == "best" and best is not None else V

@@ -150,33 +150,26 @@ class _Outcome:
 
     at: Evaluation
     starts: int
-    interrupted: bool
     exhausted: bool
     late: bool = False
 
 
-def _search(problem: MBFProblem, settings: MBFSettings, total: float, start: np.ndarray | None) -> _Outcome:
+def _search(problem: MBFProblem, settings: MBFSettings, reduced: _Reduced, start: np.ndarray | None) -> _Outcome:
     """Run one solver; whatever ends it, the best that was seen is kept, PCA first of all."""
     problem.evaluate(problem.pca())
-    starts, interrupted, exhausted = 0, False, False
+    starts, exhausted = 0, False
     returned: Evaluation | None = None
     try:
         if settings.solver == "repms":
-            V = solve_repms(problem, settings.repms, settings.random_state, total)
+            V = solve_repms(problem, settings.repms, settings.random_state, reduced.total, reduced.basis)
             returned, starts = problem.evaluate(V), 1
         else:
             returned, starts = solve_continuation(problem, settings.n_starts, settings.random_state, start)
     except Budget:
         exhausted = True
-    except KeyboardInterrupt:
-        # Who sits at the terminal keeps the best iterate, under a status that says so; a run of experiments notices
-        # the signal itself (`HeedInterrupts`) and stores nothing.
-        if problem.record.fairest is None:
-            raise
-        interrupted = True
     best = returned or problem.record.feasible or problem.record.fairest
     assert best is not None
-    return _Outcome(best, starts, interrupted, exhausted, exhausted and problem.record.n_iter < settings.max_iter)
+    return _Outcome(best, starts, exhausted, exhausted and problem.record.n_iter < settings.max_iter)
 
 
 def solve_mbf(
@@ -222,15 +215,15 @@ def solve_mbf(
         ``objective`` is tr V'ΣV, to be maximised (population covariance); ``bound`` is that of PCA, which no subspace
         exceeds. The status is ``"optimal"`` (PCA itself has h <= τ), ``"converged"`` (h <= τ, evaluated exactly on
         all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"`` (h <= τ, but the budget ended the
-        search, or the residual is larger), ``"infeasible"`` (`V` has the smallest h found) or ``"interrupted"``
-        (Ctrl-C ended the search; `V` is the best so far, whether or not h <= τ). ``extra`` has ``mmd2``, ``tau``,
-        ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
+        search, or the residual is larger) or ``"infeasible"`` (`V` has the smallest h found). ``extra`` has ``mmd2``,
+        ``tau``, ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
         Lagrangian's gradient on the Grassmannian, with the least-squares multiplier, over that of the variance), and
         ``mmd2_approximate`` with an approximate kernel; ``history`` the solved subproblems.
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
-    reduced = _Reduced.of(X, covariance, n_components)
+    # Algorithm 1 works in all of the features' space, the continuation where a solution can lie.
+    reduced = _Reduced.of(X, covariance, X.shape[1] if settings.solver == "repms" else n_components)
     sigma = sigma / reduced.unit
     reduced.check_bandwidth(sigma)
     exact = [reduced.exact(comparison) for comparison in comparisons]
@@ -270,9 +263,7 @@ def solve_mbf(
     V = lifted(problem.pca())
     optimal = settings.solver == "continuation" and exact_mmd2(V) <= tau
     outcome = (
-        _Outcome(problem.evaluate(problem.pca()), 0, False, False)
-        if optimal
-        else _search(problem, settings, reduced.total, None)
+        _Outcome(problem.evaluate(problem.pca()), 0, False) if optimal else _search(problem, settings, reduced, None)
     )
     V = lifted(outcome.at.V)
     extra: dict[str, Any] = {}
@@ -295,8 +286,6 @@ def solve_mbf(
     status: Status = "infeasible" if mmd2 > tau else "max_iter" if unfinished else "converged"
     if optimal:
         status = "optimal"
-    if outcome.interrupted:
-        status = "interrupted"
     extra |= {
         "mmd2": mmd2,
         "tau": tau,
@@ -345,7 +334,7 @@ def _tightened(
     missed, met = problem.tau, 0.0  # the smallest target that missed τ, and the largest that met it
     once = replace(settings, n_starts=1)
     for _ in range(_ROUNDS):
-        if outcome.interrupted or outcome.exhausted or (target == problem.tau and value <= tau):
+        if outcome.exhausted or (target == problem.tau and value <= tau):
             break
         if value > tau:
             missed = target
@@ -357,7 +346,7 @@ def _tightened(
         else:
             target = float(np.sqrt(met * missed))
         following = problem_at(target)
-        outcome = _search(following, once, reduced.total, outcome.at.V)
+        outcome = _search(following, once, reduced, outcome.at.V)
         V = lifted(outcome.at.V)
         value = exact_mmd2(V)
         evaluations += following.record.n_evaluations
@@ -375,9 +364,7 @@ def _message(
 ) -> str | None:
     if status in ("optimal", "converged"):
         return None
-    if outcome.interrupted:
-        begin = "interrupted; the best iterate so far is returned"
-    elif outcome.exhausted:
+    if outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
         if outcome.late:
             begin = "stopped at its time limit; raise time_limit"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from queue import SimpleQueue
-from threading import Lock
+from threading import Event, Lock
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,7 @@ __all__ = ["block_products", "padded", "squared_lengths"]
 _TILE = 4  # rows whose distances to a strip of columns are computed together
 _STRIP = 1024  # columns of a strip: the four rows of kernel values stay in the first-level cache
 _BLOCK = 1024  # rows of a block; pairs of blocks are the unit of work that threads share
+_PIECE = 16  # pairs of blocks that compiled code works through without a look at signals
 _THREADING_PAYS = 3000  # rows below which the hand-over between threads costs more than it saves
 _FAR = 1e5  # |u|² beyond which the rounding of |a|² + |b|² - 2ab would be seen
 
@@ -210,7 +211,7 @@ def _in_order(tasks: np.ndarray, run: Callable[[int], None], n_threads: int) -> 
     agenda = [deque(np.flatnonzero((tasks == block).any(axis=1)).tolist()) for block in range(int(tasks.max()) + 1)]
     pairs = [tuple(set(pair)) for pair in tasks.tolist()]
     ready: SimpleQueue[int | None] = SimpleQueue()
-    turn = Lock()
+    turn, stopped = Lock(), Event()
 
     def following(block: int) -> int | None:
         """Return the next pair of the block if it is the next one of its other block too."""
@@ -221,7 +222,7 @@ def _in_order(tasks: np.ndarray, run: Callable[[int], None], n_threads: int) -> 
 
     def work() -> None:
         try:
-            while (task := ready.get()) is not None:
+            while (task := ready.get()) is not None and not stopped.is_set():
                 run(task)
                 with turn:
                     for block in pairs[task]:
@@ -238,8 +239,12 @@ def _in_order(tasks: np.ndarray, run: Callable[[int], None], n_threads: int) -> 
         if len(pair) == 1:
             ready.put(task)
     with ThreadPoolExecutor(n_threads) as pool:
-        for worker in [pool.submit(work) for _ in range(n_threads)]:
-            worker.result()
+        workers = [pool.submit(work) for _ in range(n_threads)]
+        try:
+            for worker in workers:
+                worker.result()
+        finally:
+            stopped.set()  # for Ctrl-C: the pool waits for its threads
 
 
 def _layout(n: int) -> tuple[int, int]:
@@ -268,7 +273,8 @@ def block_products(U: np.ndarray, W: np.ndarray, n: int, n_threads: int) -> np.n
     Y = W.copy()  # the diagonal of K is one
     tasks = _schedule(n_blocks)
     if n_threads == 1 or n < _THREADING_PAYS:
-        _run_pairs(U, squares, far, W, Y, tasks, size)
+        for start in range(0, len(tasks), _PIECE):  # Ctrl-C is heeded between the pieces
+            _run_pairs(U, squares, far, W, Y, tasks[start : start + _PIECE], size)
     else:
         _in_order(tasks, lambda t: _run_pairs(U, squares, far, W, Y, tasks[t : t + 1], size), n_threads)
     return Y

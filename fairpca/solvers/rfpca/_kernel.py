@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack  # noqa: F401  (compiled code would import them, and run Python code for that)
 from numba import njit
 
 __all__ = ["descend"]
@@ -90,82 +92,80 @@ def _orthonormalise(rows: np.ndarray, gram: np.ndarray, polar: bool) -> None:
 
 @njit(cache=True)
 def descend(
-    starts: np.ndarray,
+    rows: np.ndarray,
+    best: np.ndarray,
+    least: np.ndarray,
+    objective: np.ndarray,
+    norms: np.ndarray,
+    actives: np.ndarray,
+    first: int,
+    stop: int,
     moments: np.ndarray,
     traces: np.ndarray,
     radii: np.ndarray,
     weights: np.ndarray,
     printed: bool,
-    max_iter: int,
     step: float,
     polar: bool,
     floors: np.ndarray,
     longest: float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Run Algorithm 1 in V from each start, shape (n_starts, d, p) with the basis in the rows.
+) -> None:
+    """Run iterations `first` to ``stop - 1`` of Algorithm 1 in V from one start, with the basis in `rows`.
 
-    Returns last and best planes, and per start the objective at the max_iter + 1 iterates, the norms of the
-    Riemannian subgradients and the active pairs.
+    Everything is written into the arguments: `rows` and `best` (d, p), `least` (1,), the objective at the max_iter + 1
+    iterates, the norms of the Riemannian subgradients and the active pairs. Nothing is returned, because numba runs
+    Python code to return an array, and a signal handler that raises there crashes the interpreter.
     """
-    n_starts, d, p = starts.shape
+    d, p = rows.shape
     m = moments.shape[0]
-    last = starts.copy()
-    best = starts.copy()
-    objective = np.empty((n_starts, max_iter + 1))
-    norms = np.empty((n_starts, max_iter))
-    actives = np.empty((n_starts, max_iter + 1), dtype=np.int16)
     images = np.empty((m, d, p))
     errors = np.empty(m)
     gram = np.empty((d, d))
     inner = np.empty((d, d))
     slope = np.empty((d, p))
     coefficients = np.empty(m)
-    for run in range(n_starts):
-        rows = last[run]
-        least = np.inf
-        for iteration in range(max_iter + 1):
-            active, value = _evaluate(rows, moments, traces, radii, weights, printed, images, errors, floors)
-            objective[run, iteration] = value
-            actives[run, iteration] = active
-            if value < least:
-                least = value
-                best[run] = rows
-            if iteration == max_iter:
-                break
-            for b in range(m):
-                w = weights[active, b]
-                ratio = radii[b] / np.sqrt(errors[b]) if radii[b] > 0 else 0.0
-                if w >= 0:
-                    coefficients[b] = 2.0 * w * (1.0 + ratio)
-                elif printed:
-                    coefficients[b] = 2.0 * w * (1.0 - ratio)
-                else:
-                    coefficients[b] = 2.0 * w * max(1.0 - ratio, 0.0)
+    for iteration in range(first, stop):
+        active, value = _evaluate(rows, moments, traces, radii, weights, printed, images, errors, floors)
+        objective[iteration] = value
+        actives[iteration] = active
+        if value < least[0]:
+            least[0] = value
+            best[:] = rows
+        if iteration == norms.size:
+            break
+        for b in range(m):
+            w = weights[active, b]
+            ratio = radii[b] / np.sqrt(errors[b]) if radii[b] > 0 else 0.0
+            if w >= 0:
+                coefficients[b] = 2.0 * w * (1.0 + ratio)
+            elif printed:
+                coefficients[b] = 2.0 * w * (1.0 - ratio)
+            else:
+                coefficients[b] = 2.0 * w * max(1.0 - ratio, 0.0)
+        for c in range(d):
+            for i in range(p):
+                total = 0.0
+                for b in range(m):
+                    total += coefficients[b] * images[b, c, i]
+                slope[c, i] = total
+        for a in range(d):
             for c in range(d):
+                total = 0.0
                 for i in range(p):
-                    total = 0.0
-                    for b in range(m):
-                        total += coefficients[b] * images[b, c, i]
-                    slope[c, i] = total
+                    total += rows[a, i] * slope[c, i]
+                inner[a, c] = total
+        square = 0.0
+        for c in range(d):
             for a in range(d):
-                for c in range(d):
-                    total = 0.0
-                    for i in range(p):
-                        total += rows[a, i] * slope[c, i]
-                    inner[a, c] = total
-            square = 0.0
-            for c in range(d):
-                for a in range(d):
-                    x = inner[a, c]
-                    for i in range(p):
-                        slope[c, i] -= x * rows[a, i]
+                x = inner[a, c]
                 for i in range(p):
-                    square += slope[c, i] ** 2
-            norm = np.sqrt(square)
-            norms[run, iteration] = norm
-            size = step if step * norm <= longest else longest / norm
-            for c in range(d):
-                for i in range(p):
-                    rows[c, i] += size * slope[c, i]
-            _orthonormalise(rows, gram, polar)
-    return last, best, objective, norms, actives
+                    slope[c, i] -= x * rows[a, i]
+            for i in range(p):
+                square += slope[c, i] ** 2
+        norm = np.sqrt(square)
+        norms[iteration] = norm
+        size = step if step * norm <= longest else longest / norm
+        for c in range(d):
+            for i in range(p):
+                rows[c, i] += size * slope[c, i]
+        _orthonormalise(rows, gram, polar)

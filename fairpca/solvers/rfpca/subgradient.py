@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fairpca._interrupts import HeedInterrupts
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult
@@ -30,6 +29,7 @@ Retraction = Literal["qr", "polar"]
 Keep = Literal["last", "best"]
 
 _COMPILED_UP_TO = 60  # features; above it a matrix product for all starts together is faster
+_PIECE = 100  # steps that compiled code makes without a look at signals
 _SETTLED = 1e-6  # relative improvement in the last tenth of the steps that counts as none
 _TINY = float(np.finfo(float).tiny)  # for groups without any variance: its root is a number that one can divide by
 LONGEST = 1e6  # tangent of the largest angle of a step; the Gram matrix of a longer one is singular to rounding
@@ -213,21 +213,34 @@ def _descend_compiled(
 ) -> _Outcome:
     from fairpca.solvers.rfpca._kernel import descend
 
-    rows = np.ascontiguousarray(starts.transpose(0, 2, 1))
-    with HeedInterrupts():  # compiled code makes a SystemError of an interrupt
-        last, best, values, norms, active = descend(
-            rows,
-            np.ascontiguousarray(moments),
-            traces,
-            objective.radii,
-            objective.weights,
-            objective.printed,
-            max_iter,
-            step,
-            polar,
-            np.maximum(_FLOOR * traces, _TINY),
-            LONGEST,
-        )
+    last = starts.transpose(0, 2, 1).copy(order="C")
+    best, n = last.copy(), len(last)
+    values, norms = np.empty((n, max_iter + 1)), np.empty((n, max_iter))
+    active = np.empty((n, max_iter + 1), dtype=np.int16)
+    least = np.full((n, 1), np.inf)
+    moments = np.ascontiguousarray(moments)
+    floors = np.maximum(_FLOOR * traces, _TINY)
+    for run in range(n):
+        for first in range(0, max_iter + 1, _PIECE):  # Ctrl-C is heeded between the pieces
+            descend(
+                last[run],
+                best[run],
+                least[run],
+                values[run],
+                norms[run],
+                active[run],
+                first,
+                min(first + _PIECE, max_iter + 1),
+                moments,
+                traces,
+                objective.radii,
+                objective.weights,
+                objective.printed,
+                step,
+                polar,
+                floors,
+                LONGEST,
+            )
     return last.transpose(0, 2, 1), best.transpose(0, 2, 1), values, norms, active
 
 

@@ -54,11 +54,13 @@ def test_theorems_have_words_of_their_own():
     options = {"ours": "text", "attempts": 7, "kind": "random pairs", "reason": "why.", "note": "And."}
     proved = judge_theorem("a", violations=0, proof="lee2022/theory", **options)
     assert (proved.verdict, proved.reason) == ("proved", "Proof in chapter `lee2022/theory`. And.")
+    partly = judge_theorem("a", violations=0, proof="lee2022/theory", left_open="Open.", **options)
+    assert (partly.verdict, partly.reason) == ("holds in part", "Proof in chapter `lee2022/theory`. Open. And.")
     tried = judge_theorem("a", violations=0, **options)
     assert (tried.verdict, tried.reason) == ("not refuted", "And.")
     assert tried.ours == "not refuted in 7 attempts (random pairs): text"
     # One counterexample is enough, whatever is said to be proved.
-    false = judge_theorem("a", violations=1, proof="lee2022/theory", **options)
+    false = judge_theorem("a", violations=1, proof="lee2022/theory", left_open="Open.", **options)
     assert (false.verdict, false.reason) == ("refuted", "why. And.")
     with pytest.raises(ValueError, match="say why"):
         judge_theorem("a", "text", violations=1, attempts=7, kind="random pairs")

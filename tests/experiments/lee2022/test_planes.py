@@ -51,6 +51,7 @@ def test_unknown_plane_lists_those_that_are_stored():
         published.load_loadings("lee2022", "german", "fpca", "delta=7")
 
 
+@pytest.mark.mirror("synthetic1")
 def test_stored_angles_are_current():
     recompute("lee2022/planes")
     assert set(load_results("lee2022/planes").table["metric"]) == {"angle", "train_pct_var", "train_pct_var_theirs"}

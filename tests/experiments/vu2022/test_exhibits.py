@@ -14,6 +14,7 @@ from fairpca import RFPCA, published
 from fairpca._resources import paper_path
 from fairpca.companion import stored
 from fairpca.datasets import load, standardise
+from fairpca.datasets._catalog import CATALOG
 from fairpca.experiments.engine.runner import get, load_results, recompute, run
 from fairpca.experiments.vu2022 import claims, dimensions, methods, radius, rounding, table2, tables
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
@@ -144,7 +145,7 @@ def test_dimensions_cover_every_figure():
     assert set(cells["split"]) == set(range(5))
     assert dimensions.ETA == 0.1  # on E. Coli other steps end in the same place
     for dataset, rows in cells.groupby("dataset"):
-        p = load(dataset).X.shape[1]
+        p = CATALOG[dataset].n_features
         assert sorted(set(rows["d"])) == [d for d in range(2, 21, 2) if d < p]
     record = {f"{name}:{part}": value for part, value in (("train", 1.0), ("test", 2.0)) for name in dimensions._ERRORS}
     table = get("vu2022/dimensions").tabulate(

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+import bench_rfpca as rfpca
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
 from fairpca import PCA, RFPCA, published
-from fairpca.bench import rfpca
 from fairpca.datasets import load
 from fairpca.experiments.engine.statements import lists
 from fairpca.experiments.vu2022 import methods

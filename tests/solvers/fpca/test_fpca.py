@@ -15,7 +15,6 @@ from fairpca.linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers.fpca import (
     FPCAProblem,
     _kernel,
-    clarabel_memory_gigabytes,
     fpca_problem,
     solve_fpca,
     solve_fpca_cvxpy,
@@ -739,11 +738,6 @@ def test_problem_needs_two_groups(rows):
     X, _ = rows
     with pytest.raises(ValueError, match="needs two groups; got 1"):
         FPCA().problem(GroupMoments.from_data(X, np.zeros(len(X))))
-
-
-def test_memory_estimate_grows_like_the_fourth_power():
-    assert clarabel_memory_gigabytes(57) == pytest.approx(4.98)
-    assert 38 < clarabel_memory_gigabytes(97) < 48
 
 
 def test_problem_is_a_plain_value():

@@ -139,17 +139,14 @@ def test_flat_memory_is_the_same_method(example):
     assert few[0].cost == pytest.approx(few[1].cost, rel=1e-2)
 
 
-@pytest.mark.parametrize("kinds", [(Stiefel, frames.Stiefel), (Grassmann, frames.Grassmann)], ids=["St", "Gr"])
 @pytest.mark.parametrize("memory", [1, 3, 30])
-def test_frames_one_at_a_time_are_the_same_method(kinds, memory):
+def test_frames_one_at_a_time_are_the_same_method(memory):
     """pymanopt's manifold with transported copies, and ours in place: the same steps, also when pairs are dropped."""
-    A, N = symmetric(30, 2), np.diag([3.0, 2.0, 1.0])
-    if kinds[0] is Grassmann:
-        N = np.eye(3)
+    A = symmetric(30, 2)
     x0 = start(Stiefel(30, 3))
     costs = []
-    for kind in kinds:
-        problem, _ = counted(kind(30, 3), lambda X: -np.trace(X.T @ A @ X @ N), lambda X: -2 * A @ X @ N)
+    for kind in (Grassmann, frames.Grassmann):
+        problem, _ = counted(kind(30, 3), lambda X: -np.trace(X.T @ A @ X), lambda X: -2 * A @ X)
         options = {"verbosity": 0, "memory": memory, "flat_memory": True}
         run = RiemannianBFGS(max_iterations=8, **options).run(problem, initial_point=x0)
         end = RiemannianBFGS(**options).run(problem, initial_point=x0)

@@ -7,14 +7,11 @@ from pymanopt import manifolds
 from fairpca.linalg import principal_angles
 from fairpca.solvers.manifold import frames
 
-BOTH = [(frames.Stiefel, manifolds.Stiefel), (frames.Grassmann, manifolds.Grassmann)]
 
-
-@pytest.mark.parametrize(("ours", "theirs"), BOTH, ids=["Stiefel", "Grassmann"])
 @pytest.mark.parametrize(("n", "p"), [(7, 3), (5, 1), (4, 4), (60, 10)])
-def test_operations_are_those_of_pymanopt(ours, theirs, n, p):
+def test_operations_are_those_of_pymanopt(n, p):
     rng = np.random.default_rng(n * p)
-    mine, reference = ours(n, p), theirs(n, p)
+    mine, reference = frames.Grassmann(n, p), manifolds.Grassmann(n, p)
     x, new = (np.linalg.qr(rng.standard_normal((n, p)))[0] for _ in range(2))
     a, b = rng.standard_normal((2, n, p))
     assert np.allclose(mine.projection(x, a), reference.projection(x, a), atol=1e-13)
@@ -27,17 +24,14 @@ def test_operations_are_those_of_pymanopt(ours, theirs, n, p):
         there = mine.retraction(x, step * tangent)
         assert np.allclose(there.T @ there, np.eye(p), atol=1e-12)
         assert principal_angles(there, reference.retraction(x, step * tangent)).max() < 1e-6
-        if ours is frames.Stiefel:
-            assert np.allclose(there, reference.retraction(x, step * tangent), atol=1e-8)
     assert (mine.dim, mine.typical_dist) == (reference.dim, reference.typical_dist)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), BOTH, ids=["Stiefel", "Grassmann"])
-def test_many_transposed_vectors_are_carried_in_place(ours, theirs):
+def test_many_transposed_vectors_are_carried_in_place():
     rng = np.random.default_rng(0)
     new = np.linalg.qr(rng.standard_normal((9, 4)))[0]
     vectors = rng.standard_normal((6, 9, 4))
     rows = np.ascontiguousarray(vectors.transpose(0, 2, 1))
-    ours(9, 4).transport_rows(new, rows)
-    expected = np.array([theirs(9, 4).projection(new, vector) for vector in vectors])
+    frames.Grassmann(9, 4).transport_rows(new, rows)
+    expected = np.array([manifolds.Grassmann(9, 4).projection(new, vector) for vector in vectors])
     assert np.allclose(rows.transpose(0, 2, 1), expected, atol=1e-13)

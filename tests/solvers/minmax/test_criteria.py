@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from hostile_spectra import hostile_moments
 from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums
 
-from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import criterion_value, rank_bound, solve_minmax, solve_minmax_path, solve_minmax_sdp
 from fairpca.solvers.minmax._criteria import GeometricMean
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import GroupMoments
-from fairpca.datasets import DataError, load
+from fairpca.datasets import load
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp, solve_minmax_weights
 
 # Certified optima of an independent implementation of the dual, to eight decimals.
@@ -63,15 +63,13 @@ def test_credit_intersections_of_groups(credit):
 
 @pytest.fixture(scope="module")
 def faces():
-    try:
-        data = load("lfw", dtype="float64")
-    except DataError:
-        pytest.skip("the faces are real people's and never bundled; they come from the cache or FAIRPCA_MIRROR")
+    data = load("lfw", dtype="float64")
     X = data.X / 255
     bright = np.where(X.mean(axis=1) > np.median(X.mean(axis=1)), "bright", "dark")
     return GroupMoments.from_data(X, np.column_stack((np.asarray(data.sensitive_features), bright)))
 
 
+@pytest.mark.mirror("lfw")
 def test_faces_by_sex(faces):
     """Two groups, merged from the four; p = 1764, by the shared basis."""
     sex = np.array([label[0] for label in faces.labels])
@@ -94,6 +92,7 @@ def test_faces_by_sex(faces):
     assert sorted(path[4].extra["errors"]) == pytest.approx([20.33607, 21.49824], abs=1e-5)
 
 
+@pytest.mark.mirror("lfw")
 def test_faces_by_sex_and_brightness(faces):
     result = solve_minmax(faces.second_moments(), 8, tol=1e-7)
     assert result.status == "optimal"

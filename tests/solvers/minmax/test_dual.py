@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from hostile_spectra import hostile_moments
 from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
 from fairpca.linalg import subspace_distance
-from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import _line, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._line import maximise_on_line
 from fairpca.solvers.spectral import Pencil

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from hostile_spectra import hostile_moments
 from hypothesis import given
 from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
-from fairpca.selfcheck.spectra import hostile_moments
 from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._central import level, occupation
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax

@@ -6,11 +6,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from bench_mmd import closed_form, closed_form_value, lean_gram, one_gram
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from fairpca.bench.mmd import closed_form, closed_form_value, lean_gram, one_gram
 from fairpca.solvers.mmd import (
     FourierRows,
     WeightedRows,

@@ -6,11 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from bench_rfpca import algorithm_1_in_u
 from hypothesis import given
 from hypothesis import strategies as st
 from rfpca_cases import KINDS, random_instance
 
-from fairpca.bench.rfpca import algorithm_1_in_u
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.rfpca import (
     GroupObjective,

@@ -1,0 +1,65 @@
+"""Coordinates for tables with fewer rows than features: every problem is as small as the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairpca.linalg import fix_signs
+
+__all__ = ["RowSpace"]
+
+_ALONG_FEATURES = ("predictor_", "removed_", "shifts_", "coefficients_", "excluded_")
+_COLUMNS = ("decoder", "excluded", "basis")  # of result_.extra
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Rows in an orthonormal basis of their span and of directions without variance.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (p, r)
+        Orthonormal columns.
+    rows : ndarray of shape (n, r)
+        Coordinates of the rows, exact but for rounding: ``rows @ basis.T`` are the rows.
+    """
+
+    basis: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, n_components: Any) -> RowSpace | None:
+        """Return the coordinates, or None where they are not fewer than the features.
+
+        A fair subspace may hold directions without variance, of which as many as it has dimensions are enough.
+        """
+        n, p = X.shape
+        if not isinstance(n_components, (int, np.integer)) or n_components < 0 or n + 1 + n_components >= p:
+            return None
+        centre = X.mean(axis=0, dtype=np.float64)
+        others = np.random.RandomState(0).standard_normal((n_components, p))
+        basis, R = np.linalg.qr(np.vstack((X - centre, centre[None], others)).T)
+        return cls(basis, R[:, :n].T + R[:, n])
+
+    def lift(self, model: Any) -> None:
+        """Turn what `model` found in these coordinates into attributes along the features."""
+        model.mean_ = self.basis @ model.mean_
+        for name in _ALONG_FEATURES:
+            if name in vars(model):
+                setattr(model, name, getattr(model, name) @ self.basis.T)
+        if "components_" not in vars(model):
+            return
+        found = model.components_ @ self.basis.T
+        components = fix_signs(found)
+        if "decoder_" in vars(model):
+            same = model.decoder_ is model.components_
+            signs = np.sign(np.einsum("kp,kp->k", found, components))[:, None]
+            model.decoder_ = components if same else signs * (model.decoder_ @ self.basis.T)
+        model.components_ = components
+        extra = {name: self.basis @ value if name in _COLUMNS else value for name, value in model.result_.extra.items()}
+        if "P" in extra:  # as large as features by features
+            extra["coordinates"] = self.basis
+        model.result_ = replace(model.result_, V=components.T, extra=extra)
