@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 import fairpca
+from fairpca._row_space import RowSpace
+from fairpca._validation import encode_groups
 from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versions
 from fairpca.report.command import command
 from fairpca.report.comparison import Comparison, compare
@@ -320,13 +322,14 @@ def analyse(
             random_state=seed,
             progress=None if progress is None else _told(progress),
         )
-        moments = fairpca.GroupMoments.from_data(X, labels)
+        groups, space = encode_groups(labels), RowSpace.of(X, 10)
+        moments = fairpca.GroupMoments.from_data(X if space is None else space.rows, groups)
         names = [str(name) for name in prepared.features().columns]
         found = Analysis(
             prepared,
             comparison,
             errors_by_dimension(moments),
-            group_loadings(moments, names, max(dimensions)),
+            group_loadings(X, groups, names, max(dimensions)),
             crossed_groups(X, prepared, max(dimensions)),
             {
                 "data": str(data),

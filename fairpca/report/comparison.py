@@ -23,6 +23,8 @@ __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
 # Without the kernel methods, whose time grows with the square of the number of rows.
 FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "mean_orthogonal", "mean_oblique", "leace")
+# What a rotation of the features changes nothing in; only such methods are compared in coordinates of few rows.
+_ROTATING = (*FAST_METHODS, "minmax_variance", "minmax_nash", "fpca_mean", "fpca_both")
 SMALLEST_GROUP = 10  # rows below which a group is in no comparison
 
 
@@ -247,8 +249,10 @@ def compare(
         target = None
     chosen, skipped = _chosen(methods)
     parts = parts_of(groups, target, n_parts, random_state)
+    rotated = max(dimensions) if all(method.name in _ROTATING for method in chosen) else None
     prepared = [
-        Part(frame, groups, target, parts, number, preparation, settings, random_state) for number in range(n_parts)
+        Part(frame, groups, target, parts, number, preparation, settings, random_state, rotated)
+        for number in range(n_parts)
     ]
     cells: list[Cell] = []
     total = len(chosen) * len(dimensions) * n_parts
