@@ -13,7 +13,7 @@ from fairpca._old_names import accept_old_bound
 
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible", "interrupted"]
+Status = Literal["optimal", "converged", "max_iter", "not_found", "infeasible", "interrupted"]
 Sense = Literal["min", "max"]
 Certificate = Literal["proof", "estimate", "none"]
 
@@ -27,9 +27,10 @@ class SolverResult:
     V : ndarray of shape (n_features, n_components)
         Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
         order of ``components_``.
-    status : {"optimal", "converged", "max_iter", "infeasible", "interrupted"}
+    status : {"optimal", "converged", "max_iter", "not_found", "infeasible", "interrupted"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint;
+        certifies; ``"max_iter"`` ran out of budget; ``"not_found"`` violates the constraint, because the search
+        found nothing that meets it; ``"infeasible"`` violates the constraint, and it is proved that nothing meets it;
         ``"interrupted"`` is the best iterate, feasible or not, when the user stopped the solver.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
