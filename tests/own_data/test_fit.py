@@ -178,7 +178,7 @@ def test_infeasible_is_an_error_and_writes_nothing(people, tmp_path, capsys):
     model = fairpca.MBFPCA(n_components=4, **settings)
     with pytest.warns(Warning, match="no subspace with"):
         model.fit((X - X.mean()) / X.std(ddof=0), sensitive_features=table["sex"])
-    assert model.result_.status == "infeasible"
+    assert model.result_.status in ("not_found", "infeasible")
     command = ["fit", "mbfpca", str(path), "--sensitive", "sex", "--components", "4", "--out", str(out)]
     command += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     assert cli.main(command) == 1
