@@ -97,6 +97,9 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     nested : bool, default=False
         Choose one direction at a time, each the best addition to those before it: leaving out the last components
         leaves a solution, and every axis means something by itself (after Matakos et al. 2025). "dual" only.
+    extra_dimensions : bool, default=False
+        Return the solution of the relaxation also where it has more than ``n_components`` components. "sdp" and "mw"
+        are the paper's algorithms, whose answers may always have more.
     centering : {"group", "overall", "none"}, default="group"
         What is subtracted before second moments are taken. The paper centres each group by its own mean.
         ``transform`` subtracts the overall mean (nothing for "none"), because it knows no groups.

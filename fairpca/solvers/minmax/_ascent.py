@@ -29,7 +29,7 @@ from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = ["Ascent", "ExactDimension", "ascend", "with_exact_dimension"]
 
-_AGREE, _NEAR = 6, 1e-8  # by so many more starts have to reach the best value than miss it, and how near that is
+_AGREE, _NEAR = 10, 1e-8  # by so many more starts have to reach the best value than miss it, and how near that is
 _STATIONARY = 1e-12  # gain of the model, in units of the criterion, at which an ascent ends
 _FLAT, _SADDLE = 1e-8, 1e-10  # least curvatures, of steps that go uphill and of Newton's
 _NEWTON = 1e-2  # gain of the model below which Newton's step is tried
