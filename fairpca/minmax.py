@@ -55,7 +55,7 @@ class MinMaxOptions(Options):
     rounding: Rounding = "lp"
     eta: float | None = None
     time_limit: float | None = None
-    n_starts: int = 30
+    n_starts: int = 60
     random_state: int = 0
 
     def check(self) -> None:

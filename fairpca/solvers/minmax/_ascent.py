@@ -31,6 +31,7 @@ __all__ = ["Ascent", "ExactDimension", "ascend", "with_exact_dimension"]
 
 _AGREE, _NEAR = 10, 1e-8  # by so many more starts have to reach the best value than miss it, and how near that is
 _STATIONARY = 1e-12  # gain of the model, in units of the criterion, at which an ascent ends
+_SAME = 1e-4  # sum of the squared sines of the angles to the best subspace below which a start has reached it
 _FLAT, _SADDLE = 1e-8, 1e-10  # least curvatures, of steps that go uphill and of Newton's
 _NEWTON = 1e-2  # gain of the model below which Newton's step is tried
 _ENTRIES = 10_000_000  # of matrices that are tried for a start: the best of many random subspaces of small problems
@@ -48,7 +49,7 @@ class ExactDimension(NamedTuple):
         Seed of the starts after the first.
     """
 
-    n_starts: int = 30
+    n_starts: int = 60
     random_state: int = 0
 
 
@@ -92,12 +93,12 @@ def with_exact_dimension(
     starts = _starts(
         pencil.small, root if Q is None else Q.T @ root, d, criterion, np.random.default_rng(search.random_state)
     )
-    best = Ascent(np.empty((0, 0)), [np.inf], known["weights"], False)
-    ends: list[float] = []
-    for start in islice(starts, search.n_starts):
-        found = ascend(pencil, criterion, start, known["weights"], max_iter, best.costs[-1])
+    best = ascend(pencil, criterion, next(starts), known["weights"], max_iter)
+    ends = [best.costs[-1]]
+    for start in islice(starts, search.n_starts - 1):
+        found = ascend(pencil, criterion, start, known["weights"], max_iter, best)
         ends.append(found.costs[-1])
-        best = found if found.costs[-1] < best.costs[-1] or len(ends) == 1 else best
+        best = min(best, found, key=lambda ascent: ascent.costs[-1])
         near = best.costs[-1] + _NEAR * criterion.unit(best.costs[-1])
         if pencil.late or sum(1 if end <= near else -1 for end in ends) == _AGREE:
             break
@@ -137,9 +138,12 @@ def with_exact_dimension(
 
 
 def ascend(
-    pencil: Pencil, criterion: Criterion, V: np.ndarray, weights: np.ndarray, max_iter: int, best: float = np.inf
+    pencil: Pencil, criterion: Criterion, V: np.ndarray, weights: np.ndarray, max_iter: int, best: Ascent | None = None
 ) -> Ascent:
-    """Lower the cost from an orthonormal V until the model promises nothing; leave when `best` is out of reach."""
+    """Lower the cost from an orthonormal V until the model promises nothing.
+
+    Leave when the cost of `best` is out of reach, and return `best` itself once its subspace is reached.
+    """
     S, d = pencil.small, V.shape[1]
     m, damping = len(S), 1e-2
     variances = _kept(S, V)
@@ -185,7 +189,9 @@ def ascend(
             damping = max(6.0 * damping, 1e-3)
         V, variances, weights, damping = move.V, move.variances, move.weights, 0.15 * damping
         costs.append(move.cost)
-        if len(costs) > 5 and move.cost - 30.0 * max(promised, gain) > best:
+        if best is not None and d - np.linalg.norm(best.V.T @ V) ** 2 < _SAME:
+            return best
+        if best is not None and len(costs) > 5 and move.cost - 30.0 * max(promised, gain) > best.costs[-1]:
             break
     return Ascent(V, costs, criterion.multipliers(variances, weights), False)
 
