@@ -213,5 +213,5 @@ def _starts(
             continue
         noise = size * rng.random((drawn, 1, 1)) * rng.standard_normal((drawn, q, d))
         V = np.linalg.qr(root @ rng.standard_normal((drawn, r, d)) + noise)[0]
-        kept = np.einsum("npk,gpq,nqk->ng", V, S, V, optimize=True)
+        kept = (V @ V.transpose(0, 2, 1)).reshape(drawn, -1) @ S.reshape(len(S), -1).T
         yield V[int(np.argmin([criterion.cost(some) for some in kept]))]
