@@ -192,7 +192,8 @@ def simplex_minimum(K: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> n
     m = len(K)
     w, free = weights / weights.sum(), weights > 0
     size = float(np.abs(K).max()) or 1.0
-    K, slopes = K / size + 1e-13 * np.eye(m), slopes / size
+    K, slopes = K / size, slopes / size
+    K[np.diag_indices(m)] += 1e-13 * np.diagonal(K) + 1e-26  # in each group's own unit
     for _ in range(10 * m):  # every active set is met once; the limit is for rounding
         i = np.flatnonzero(free)
         A = np.ones((len(i) + 1, len(i) + 1))
