@@ -103,7 +103,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         return 1
     found = len(estimator.components_)
     if found != options.components:
-        _cli_table.warn(f"{found} components instead of {options.components}: {options.method} needs them.")
+        _cli_table.warn(f"{found} components instead of {options.components}: the solver's answer has more.")
     projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
     written = _beside_groups(prepared, projected)
     outputs.write(_contents(written, transformer, estimator, prepared, options))

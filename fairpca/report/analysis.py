@@ -152,8 +152,7 @@ class Analysis:
         rows["method"] = [self.comparison.titles.get(m, m) for m in rows["method"]]
         caption = f"{self.comparison.level:.0%} intervals for new rows (errors in % of the variance)"
         table = table_html(rows.rename(columns={"n_components": "components", "n": "rows"}), caption)
-        notes = [note for d in sorted(set(rows["n_components"])) for note in self.comparison.notes_on(d)]
-        return Piece(table + "".join(listed(notes)))
+        return Piece(table)
 
     def carriers(self, count: int = 12) -> Piece:
         """The features that carry the group into PCA's components."""
@@ -189,8 +188,7 @@ class Analysis:
         table = self.comparison.table(dimension, metrics)
         table.columns = pd.Index([declared(name).title for name in table.columns])
         table.insert(0, "method", [self.comparison.titles.get(name, name) for name in table.index])
-        notes = listed(self.comparison.notes_on(dimension))
-        return Piece(table_html(table, f"{caption}, {dimension} components") + "".join(notes))
+        return Piece(table_html(table, f"{caption}, {dimension} components"))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Pictures

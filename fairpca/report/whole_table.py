@@ -38,8 +38,7 @@ def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
         models.pop("min-max")
     for name, model in models.items():
         for fitted in model.path(moments, n_components=range(1, top + 1)):
-            # The map, not the span: with more than two groups min-max may have extra components, which it shrinks.
-            errors = reconstruction_errors(moments, projection=fitted.components_.T @ fitted.components_)
+            errors = reconstruction_errors(moments, fitted.components_.T)
             for label, error in errors.items():
                 row = {"n_components": fitted.n_components, "group": str(label), "method": name}
                 rows.append({**row, "error": float(100.0 * max(error, 0.0) / total)})
