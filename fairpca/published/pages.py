@@ -99,11 +99,11 @@ def by_method(board: pd.DataFrame) -> pd.DataFrame:
 
 def methods_line(board: pd.DataFrame) -> str:
     """Say in one sentence how many printed numbers of each method under study come out equal, close or different."""
-    said = [
-        f"{row['method']} ({row['paper']}) {row.get('equal', 0)} equal, {row.get('close', 0)} close, "
-        f"{row.get('differs', 0)} different of {row['printed in tables'] - row.get('not judged', 0) - row.get('not yet', 0)}"
-        for row in by_method(board).to_dict("records")
-    ]
+    said = []
+    for row in by_method(board).to_dict("records"):
+        equal, close, differs = (int(row.get(verdict, 0)) for verdict in ("equal", "close", "differs"))
+        total = equal + close + differs
+        said.append(f"{row['method']} ({row['paper']}) {equal} equal, {close} close, {differs} different of {total}")
     return f"By method under study, without sizes of files and without ordinary PCA: {'; '.join(said)}."
 
 
