@@ -30,6 +30,8 @@ __all__ = ["ACCURACY", "RANDOMISED", "run_both", "run_fairpca", "run_mean", "run
 ACCURACY = 1e-5
 # Half of the ten splits are repeated: `noise` draws from them what repeating all would do, at half the time of Table 1.
 _SPLITS, _DRAWS = 5, 1
+# With the authors' random numbers all ten splits give a mean that can be compared with print.
+_RANDOMISED_SPLITS = 10
 # Algorithm 1 is slow: two sets stand for the others.
 _RFPCA_DATASETS = ("image", "energy")
 # Sets with more than 500 training rows and more than 13 columns, on which the port's SVD is not exact.
@@ -85,7 +87,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
         Cell(dataset=dataset, split=split, method=method, draw=draw)
         for method, names in chosen.items()
         for dataset in names
-        for split in range(splits)
+        for split in range(_RANDOMISED_SPLITS if method == "fairpca_svd" else splits)
         for draw in range(_DRAWS)
     ]
 

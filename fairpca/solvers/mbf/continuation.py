@@ -128,15 +128,15 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
 
 def _from(problem: MBFProblem, V: np.ndarray, rho: float, worth: float = -np.inf) -> End:
     """Follow the penalty path of V and climb; where that is trapped or ρ is infinite, minimise h alone first."""
-    reached = penalty_path(problem, V, rho) if np.isfinite(rho) else None
-    climbed = None if reached is None else along_constraint(problem, reached.V, worth)
-    if climbed is None:
-        reached = minimise_mmd(problem, V)
-        problem.log("least MMD²", np.inf, reached)
-        climbed = (
-            along_constraint(problem, reached.V, worth) if reached.h <= problem.tau else _end(reached, problem.tau)
-        )
-    return climbed or _end(reached, problem.tau)
+    if np.isfinite(rho):
+        reached = penalty_path(problem, V, rho)
+        climbed = None if reached is None else along_constraint(problem, reached.V, worth)
+        if climbed is not None:
+            return climbed
+    fairest = minimise_mmd(problem, V)
+    problem.log("least MMD²", np.inf, fairest)
+    climbed = along_constraint(problem, fairest.V, worth) if fairest.h <= problem.tau else None
+    return climbed or _end(fairest, problem.tau)
 
 
 def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[End]:
