@@ -126,7 +126,9 @@ def run_noise(*, exhibit: str) -> list[dict[str, Any]]:
     for column, metric in metrics.items():
         second = again.set_index(keys)["again" if exhibit == "table4" else column].dropna()
         first = plain.set_index(keys)[column]
-        by_source = {key: part.droplevel([0, 1]) for key, part in second.groupby(level=["dataset", "method"])}
+        by_source: dict[Any, pd.Series] = {
+            key: part.droplevel([0, 1]) for key, part in second.groupby(level=["dataset", "method"])
+        }
         groups: Any = first.groupby(level=["dataset", "method"], sort=False)
         for (dataset, method), values in groups:
             sources = [
