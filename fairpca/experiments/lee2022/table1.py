@@ -142,8 +142,6 @@ def run_repeat(*, dataset: str, split: int, method: str, setting: str, d: int) -
     return values | {"communality": float(np.asarray(communality(V, PROTECTED[dataset])))}
 
 
-
-
 def _cells(profile: Profile) -> Iterable[Cell]:
     datasets, splits = (("compas", "german", "adult"), range(10)) if profile == "paper" else (("german",), range(1))
     settings = {
