@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairpca import RFPCA, published
-from fairpca._resources import paper_path
+from fairpca._resources import data_path
 from fairpca.companion import stored
 from fairpca.datasets import load, standardise
 from fairpca.datasets._catalog import CATALOG
@@ -221,7 +221,7 @@ def test_every_claim_is_judged_by_the_stored_results():
     assert (judged.loc[judged["verdict"] != "holds", "reason"] != "").all()
     others = [load_results(f"vu2022/claims_{stem}").table for stem in ("theory", "algorithm", "appendix")]
     ids = [*judged["id"], *(id for table in others for id in table["id"])]
-    pages = pd.read_csv(paper_path("results", "vu2022") / "statements.csv")["id"]
+    pages = pd.read_csv(data_path("results") / "vu2022" / "statements.csv")["id"]
     stated = set(published.load_claims("vu2022")["id"])
     assert sorted([*ids, *stated.intersection(pages)]) == sorted(stated)
     theorems = pd.concat(others).query("id.str.match('(thm|lemma|prop)') and not id.str.startswith('protocol')")
