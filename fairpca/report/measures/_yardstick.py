@@ -42,8 +42,7 @@ class Yardstick:
         if absent:
             raise ValueError(
                 f"group(s) {shown_labels(absent)} have fewer than two rows in the training or the test part; merge "
-                "them with "
-                "another group, or split so that every group is in both parts."
+                "them with another group, or split so that every group is in both parts."
             )
         self.train, self.test, self.n_components = train, test, n_components
         self.settings, self.seed = settings or Settings(), seed
