@@ -146,6 +146,6 @@ def show(found: Comparison) -> None:
 
 
 def _heads(table: Any) -> Any:
-    from fairpca.report import declared
+    from fairpca.report import get_measure
 
-    return table.rename(columns={name: declared(name).title for name in table.columns}).rename_axis(columns=None)
+    return table.rename(columns={name: get_measure(name).title for name in table.columns}).rename_axis(columns=None)

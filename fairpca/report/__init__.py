@@ -4,9 +4,17 @@ from fairpca.report.analysis import Analysis, analyse, report_schema
 from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
-from fairpca.report.method import Fitted, Method, Rows, Skipped, Steps, fit_method
-from fairpca.report.methods import get_method, known_methods
+from fairpca.report.measures import MEASURES, Measure, Settings, Split, evaluate, get_measure
+from fairpca.report.methods import (
+    ChangeThenReduce,
+    Fitted,
+    Method,
+    Rows,
+    Skipped,
+    fit_method,
+    get_method,
+    known_methods,
+)
 from fairpca.report.page import comparison_page, figure_html, page, table_html
 from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
 
@@ -16,6 +24,7 @@ __all__ = [
     "QUESTIONS",
     "Advice",
     "Analysis",
+    "ChangeThenReduce",
     "Comparison",
     "Fitted",
     "GroupScorer",
@@ -26,19 +35,18 @@ __all__ = [
     "Rows",
     "Settings",
     "Skipped",
-    "Steps",
-    "Yardstick",
+    "Split",
     "advise",
     "analyse",
     "auc_interval",
     "compare",
     "comparison_page",
-    "declared",
     "difference_interval",
     "evaluate",
     "figure_html",
     "fit_method",
     "gap_interval",
+    "get_measure",
     "get_method",
     "group_gap",
     "known_methods",

@@ -18,7 +18,7 @@ import fairpca
 from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versions
 from fairpca.report.command import command
 from fairpca.report.comparison import Comparison, compare
-from fairpca.report.measures import Settings, declared
+from fairpca.report.measures import Settings, get_measure
 from fairpca.report.page import close, figure_html, listed, table_html
 from fairpca.report.whole_table import chosen_dimensions, crossed_groups, errors_by_dimension, group_loadings
 
@@ -185,7 +185,7 @@ class Analysis:
     def _of(self, metrics: Sequence[str], caption: str, n_components: int | None) -> Piece:
         dimension = max(self.comparison.frame["n_components"]) if n_components is None else n_components
         table = self.comparison.table(dimension, metrics)
-        table.columns = pd.Index([declared(name).title for name in table.columns])
+        table.columns = pd.Index([get_measure(name).title for name in table.columns])
         table.insert(0, "method", [self.comparison.titles.get(name, name) for name in table.index])
         notes = listed(self.comparison.notes_on(dimension))
         return Piece(table_html(table, f"{caption}, {dimension} components") + "".join(notes))
@@ -208,7 +208,7 @@ class Analysis:
 
     def plot_tradeoff(self, y: str = "error_gap", n_components: int | None = None) -> Piece:
         """Draw variance against a difference between groups."""
-        title = declared(y).title
+        title = get_measure(y).title
         text = f"Variance kept against {title} on new rows, a point a method"
         return _drawn(self.comparison.plot(y=y, n_components=n_components), f"{text}.", f"{text}; bars: intervals.")
 
@@ -350,7 +350,7 @@ def _title(metric: str) -> str:
     if metric == "recovery":
         return "AUC of the group"
     _, colon, group = metric.partition(":")
-    return f"{declared(metric).title}{colon}{' ' if colon else ''}{group}"
+    return f"{get_measure(metric).title}{colon}{' ' if colon else ''}{group}"
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:

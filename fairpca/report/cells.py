@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca._validation import Groups
-from fairpca.report.measures import Settings, Yardstick, code_dimensions, evaluate, own_decoder
-from fairpca.report.method import Method, Rows, fit_method
+from fairpca.report.measures import Settings, Split, code_dimensions, evaluate, own_decoder
+from fairpca.report.methods import Method, Rows, fit_method
 
 __all__ = ["Cell", "Part", "group_scores", "measured_cell", "parts_of", "squared_errors"]
 
@@ -87,7 +87,7 @@ class Part:
         self._frame, self._groups, self._y = frame, groups, y
         self._held, self._preparation = parts == number, preparation
         self.number, self.settings, self.seed = number, settings, seed
-        self._yardsticks: dict[int, Yardstick] = {}
+        self._splits: dict[int, Split] = {}
 
     @cached_property
     def rows(self) -> tuple[Rows, Rows]:
@@ -106,19 +106,19 @@ class Part:
             made.append(Rows(X, groups, None if self._y is None else self._y[mask], self.seed))
         return made[0], made[1]
 
-    def yardstick(self, n_components: int) -> Yardstick:
+    def split_of(self, n_components: int) -> Split:
         """Return what all methods of this part and dimension are measured against."""
-        if n_components not in self._yardsticks:
-            self._yardsticks[n_components] = Yardstick(*self.rows, n_components, self.settings, self.seed)
-        return self._yardsticks[n_components]
+        if n_components not in self._splits:
+            self._splits[n_components] = Split(*self.rows, n_components, self.settings, self.seed)
+        return self._splits[n_components]
 
 
 def measured_cell(part: Part, method: Method, n_components: int) -> Cell:
     """Fit a method to the training rows of a part and measure it on the others; may raise ``Skipped``."""
     train, test = part.rows
     fitted = fit_method(method, train, n_components)
-    yard = part.yardstick(n_components)
-    measures = evaluate(fitted, yard)
+    split = part.split_of(n_components)
+    measures = evaluate(fitted, split)
     Z_train, Z_test = fitted.encode(train.X, train.groups), fitted.encode(test.X, test.groups)
     own = own_decoder(fitted, Z_train, n_components)
     return Cell(
@@ -126,7 +126,7 @@ def measured_cell(part: Part, method: Method, n_components: int) -> Cell:
         n_components,
         part.number,
         measures,
-        100.0 * squared_errors(Z_train, train.X, Z_test, test.X, own) / yard.total,
+        100.0 * squared_errors(Z_train, train.X, Z_test, test.X, own) / split.total,
         test.groups.codes,
         np.full(len(test), part.number),
         group_scores(Z_train, train.groups.codes, Z_test),

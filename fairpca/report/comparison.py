@@ -15,9 +15,8 @@ from threadpoolctl import threadpool_limits
 from fairpca._validation import Groups, check_given, check_number, check_rows_match, encode_groups
 from fairpca.report.cells import Cell, Part, measured_cell, parts_of
 from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
-from fairpca.report.measures import Settings, declared
-from fairpca.report.method import Method, Skipped
-from fairpca.report.methods import get_method, known_methods
+from fairpca.report.measures import Settings, get_measure
+from fairpca.report.methods import Method, Skipped, get_method, known_methods
 
 __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
@@ -133,7 +132,7 @@ class Comparison:
             name = self.titles.get(method, method)
             ax.plot(at["estimate"], up["estimate"], style.marker, color=style.color, label=name, linestyle="none")
         for axis, name in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
-            measure = declared(name)
+            measure = get_measure(name)
             axis(f"{measure.title}{f' ({measure.unit})' if measure.unit else ''}, new rows")
         ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))  # beside the points, not on them
         return ax

@@ -14,8 +14,7 @@ from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.unseen_rows.population import TABLES, Scale, population, prepared, sample
 from fairpca.report.cells import group_scores, squared_errors
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.method import Method, Rows, fit_method
-from fairpca.report.methods import get_method
+from fairpca.report.methods import Method, Rows, fit_method, get_method
 
 __all__ = ["BLOCK", "RATIO", "RIVALS", "run_block"]
 
