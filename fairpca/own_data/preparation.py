@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._copies import copies_of_the_group
 from fairpca.own_data._decisions import MISSING, Decision, Rules, decide, numbers_of, words_of
 from fairpca.own_data._far import DrawIn
+from fairpca.own_data._proxies import joint_proxy, proxies, strong
 from fairpca.own_data.reading import Table
 
 __all__ = ["Prepared", "as_numbers", "as_words", "column_transformer", "prepare"]
@@ -129,6 +129,8 @@ class Prepared:
         SHA-256 of the file; of a table that was in memory, of its contents.
     n_rows_read : int
         Rows of the table, before any was left out.
+    proxies : dict of str to float
+        With which cross-validated balanced accuracy each feature alone predicts the group, the best first.
     """
 
     frame: pd.DataFrame
@@ -141,6 +143,11 @@ class Prepared:
     source: str = "data"
     digest: str = ""
     n_rows_read: int = 0
+    proxies: Mapping[str, float] = field(default_factory=dict)
+
+    def joint_proxy(self) -> float:
+        """Return with which balanced accuracy all features together predict the group of new rows (boosted trees)."""
+        return joint_proxy(self.frame, self.decisions, self.labels.to_numpy(), dict(self.proxies))
 
     @property
     def labels(self) -> pd.Series:
@@ -232,6 +239,7 @@ def prepare(
         rows[features], groups, rows[target] if target else None, decisions, rules, tuple(notes),
         source=table.source, digest=table.digest, n_rows_read=len(table.rows),
     )  # fmt: skip
+    found = replace(found, proxies=proxies(found.frame, decisions, found.labels.to_numpy()))
     return replace(found, warnings=tuple(_warnings(found)))
 
 
@@ -311,17 +319,20 @@ def _check_finite(rows: pd.DataFrame, table: Table) -> None:
 
 
 def _warnings(prepared: Prepared) -> list[str]:
+    groups = prepared.labels.nunique()
     found = [
-        f"{name!r} alone tells {share:.0%} of the groups (each group weighs the same), so the group itself is among "
-        "the features; leave it out with --drop unless that is meant."
-        for name, share in copies_of_the_group(prepared.frame, prepared.decisions, prepared.labels.to_numpy())
+        f"{name!r} alone predicts the group with balanced accuracy {share:.0%} (guessing: {1 / groups:.0%}), so it is "
+        "a proxy of the group; leave it out with --drop unless that is meant."
+        for name, share in prepared.proxies.items()
+        if strong(share, groups)
     ]
-    if prepared.target is not None and prepared.target.nunique() <= 20:
-        answers = words_of(prepared.target)
+    if prepared.target is not None and 2 <= prepared.target.nunique() <= 20:
+        answers, n = words_of(prepared.target), prepared.target.nunique()
         found += [
-            f"{name!r} alone tells {share:.0%} of {prepared.target.name!r}, which is to be predicted; leave it out "
-            "with --drop if it is not known beforehand."
-            for name, share in copies_of_the_group(prepared.frame, prepared.decisions, answers)
+            f"{name!r} alone predicts {prepared.target.name!r} with balanced accuracy {share:.0%}; leave it out with "
+            "--drop if it is not known beforehand."
+            for name, share in proxies(prepared.frame, prepared.decisions, answers).items()
+            if strong(share, n)
         ]
     counts = prepared.labels.value_counts()
     if len(counts) == 1:

@@ -3,7 +3,14 @@
 from fairpca.report.analysis import Analysis, analyse, report_schema
 from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
-from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
+from fairpca.report.intervals import (
+    Interval,
+    auc_interval,
+    difference_interval,
+    gap_interval,
+    mean_interval,
+    rate_gap_interval,
+)
 from fairpca.report.measures import MEASURES, Measure, Settings, Split, evaluate, get_measure
 from fairpca.report.methods import (
     ChangeThenReduce,
@@ -15,7 +22,7 @@ from fairpca.report.methods import (
     get_method,
     known_methods,
 )
-from fairpca.report.page import comparison_page, figure_html, page, table_html
+from fairpca.report.page import Html, comparison_page, figure_html, folded, page, table_html, tag
 from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
 
 __all__ = [
@@ -28,6 +35,7 @@ __all__ = [
     "Comparison",
     "Fitted",
     "GroupScorer",
+    "Html",
     "Interval",
     "Measure",
     "Method",
@@ -45,6 +53,7 @@ __all__ = [
     "evaluate",
     "figure_html",
     "fit_method",
+    "folded",
     "gap_interval",
     "get_measure",
     "get_method",
@@ -52,8 +61,10 @@ __all__ = [
     "known_methods",
     "mean_interval",
     "page",
+    "rate_gap_interval",
     "recovery_auc",
     "report_schema",
     "table_html",
+    "tag",
     "worst_group_error",
 ]

@@ -27,8 +27,8 @@ def command(arguments: Mapping[str, Any]) -> str:
     """
     words = ["fairpca", "report", str(arguments["data"]), "--sensitive", _joined(arguments["sensitive"])]
     for name, usual in (
-        ("target", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5), ("level", 0.95),
-        ("missing_groups", "error"),
+        ("target", None), ("positive", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5),
+        ("level", 0.95), ("missing_groups", "error"),
     ):  # fmt: skip
         words += _option(name, arguments.get(name), usual)
     usual_rules = {field.name: field.default for field in fields(Rules)}

@@ -21,7 +21,17 @@ from fairpca.report.methods import Fitted, Rows
 from fairpca.solvers.minmax import Objective, criterion_value, solve_minmax
 from fairpca.solvers.rfpca import GroupObjective, ambiguity_radii, solve_rfpca
 
-__all__ = ["MEASURES", "Measure", "Settings", "Split", "code_dimensions", "evaluate", "get_measure", "own_decoder"]
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "Settings",
+    "Split",
+    "code_dimensions",
+    "evaluate",
+    "get_measure",
+    "measure",
+    "own_decoder",
+]
 
 # --------------------------------------------------------------------------------------------------------------------
 # Names, units and directions
@@ -68,14 +78,22 @@ MEASURES: dict[str, Measure] = {
         Measure("mmd2_p", "p", "", "", "share of permutations with an MMD² as large"),
         Measure("linear_auc", "linear recovery", "low", "", "AUC of a logistic classifier of the group, cross-fitted"),
         Measure("kernel_auc", "kernel recovery", "low", "", "AUC of a kernel classifier of the group, cross-fitted"),
-        Measure("accuracy:logistic", "accuracy", "high", "%", "of a logistic classifier of the label, held out"),
-        Measure("auc:logistic", "AUC", "high", "", "of a logistic classifier of the label, held out"),
-        Measure("selection_gap:logistic", "selection gap", "low", "", "largest difference of shares of positives"),
-        Measure("tpr_gap:logistic", "TPR gap", "low", "", "largest difference of true-positive rates"),
-        Measure("accuracy:trees", "accuracy, trees", "high", "%", "of boosted trees, held out"),
-        Measure("auc:trees", "AUC, trees", "high", "", "of boosted trees, held out"),
-        Measure("selection_gap:trees", "selection gap, trees", "low", "", "largest difference of shares of positives"),
-        Measure("tpr_gap:trees", "TPR gap, trees", "low", "", "largest difference of true-positive rates"),
+        *(
+            measure
+            for kind, tail in (("logistic", ""), ("trees", ", trees"))
+            for measure in (
+                Measure(f"accuracy:{kind}", f"accuracy{tail}", "high", "%", "of a classifier of the label, held out"),
+                Measure(f"auc:{kind}", f"AUC{tail}", "high", "", "of a classifier of the label, held out"),
+                Measure(f"base_selection_gap:{kind}", f"selection gap{tail}", "low", "",
+                        "largest difference of selection rates when as many are selected as are positive"),
+                Measure(f"base_tpr_gap:{kind}", f"TPR gap{tail}", "low", "",
+                        "largest difference of true-positive rates when as many are selected as are positive"),
+                Measure(f"selection_gap:{kind}", f"selection gap at 0.5{tail}", "low", "",
+                        "largest difference of selection rates when probabilities from 0.5 on are selected"),
+                Measure(f"tpr_gap:{kind}", f"TPR gap at 0.5{tail}", "low", "",
+                        "largest difference of true-positive rates when probabilities from 0.5 on are selected"),
+            )
+        ),
         Measure("gap:variance", "variance", "low", "%", f"of PCA's objective: {_CRITERION}"),
         Measure("gap:loss", "worst loss", "low", "%", f"of the largest loss: {_CRITERION}"),
         Measure("gap:error", "worst error", "low", "%", f"of the largest error: {_CRITERION}"),
@@ -85,7 +103,7 @@ MEASURES: dict[str, Measure] = {
         Measure("mean_gap", "means left", "low", "%", "share of the training means' difference left in the subspace"),
         Measure("seconds", "seconds", "low", "s", "processor time of the fit"),
     )
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,12 +120,15 @@ class Settings:
         Parts of the cross-fitting.
     tree_rounds : int
         Rounds of boosting; 0 leaves the second classifier out.
+    classifier_rows : int
+        Training rows from which classifiers of the label learn, at most.
     """
 
     kernel_rows: int = 800
     permutations: int = 200
     folds: int = 4
     tree_rounds: int = 40
+    classifier_rows: int = 20_000
 
 
 def get_measure(name: str) -> Measure:
@@ -247,6 +268,16 @@ class Split:
         return self.train.y == classes[1], self.test.y == classes[1]
 
     @cached_property
+    def classifier_rows(self) -> np.ndarray:
+        """Training rows from which classifiers of the label learn; every class keeps its share."""
+        n, limit = len(self.train), self.settings.classifier_rows
+        if n <= limit or self.positive is None:
+            return np.arange(n)
+        rng = np.random.default_rng([self.seed, 4])
+        classes = [rng.permutation(np.flatnonzero(self.positive[0] == c)) for c in (False, True)]
+        return np.sort(np.concatenate([rows[: max(10, round(limit * len(rows) / n))] for rows in classes]))
+
+    @cached_property
     def test_moments(self) -> np.ndarray:
         """Second moments of the test rows of each group about the group's mean over the training rows."""
         moments = self.test.moments
@@ -360,18 +391,26 @@ def _over_groups(name: str, values: np.ndarray, labels: tuple) -> dict[str, floa
     return table | {f"worst_{name}": float(values.max()), f"{name}_gap": float(np.ptp(values))}
 
 
-def reconstruction(
+def row_errors(
     split: Split, Z_train: np.ndarray, Z_test: np.ndarray, own: Callable[[np.ndarray], np.ndarray] | None = None
-) -> dict[str, float]:
-    """Return the variance that the best linear decoder gives back, and the groups' errors.
+) -> np.ndarray:
+    """Return the squared error of each held-out row, decoded by least squares on the training rows.
 
     The decoder is learnt from the training rows of all groups, whatever the method's own inverse is: it is what the
     representation tells linearly about the row. The exception is `own`, of a method that codes more dimensions than
-    it was asked for. Errors are shares (%) of the training rows' total variance, and differences of means that a
-    method removes count as error.
+    it was asked for.
     """
-    test, decoder = split.test, own or Decoder(Z_train, split.train.X)
-    squares = np.sum((test.X - decoder(Z_test)) ** 2, axis=1)
+    decoder = own or Decoder(Z_train, split.train.X)
+    return np.asarray(np.sum((split.test.X - decoder(Z_test)) ** 2, axis=1))
+
+
+def reconstruction(split: Split, squares: np.ndarray) -> dict[str, float]:
+    """Return the variance that is kept, and the groups' errors.
+
+    Errors are shares (%) of the training rows' total variance, and differences of means that a method removes count
+    as error.
+    """
+    test = split.test
     total = np.sum((test.X - split.train.X.mean(axis=0)) ** 2)
     errors = 100.0 * (test.indicators.T @ squares) / test.groups.counts / split.total
     kept = {"variance": float(100.0 * (1.0 - squares.sum() / total))}
@@ -473,27 +512,51 @@ def _largest_mmd(K: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.maximum(distances.reshape(labellings, -1).max(axis=1), 0.0)
 
 
-def recovery(split: Split, Z: np.ndarray) -> dict[str, float]:
-    """Return how well the group can be guessed: AUC of a linear and of a kernel classifier, cross-fitted.
+@dataclass(frozen=True)
+class Recovery:
+    """How well the group of held-out rows can be guessed: scores of classifiers that learnt from other held-out rows.
 
-    Both learn from a part of the held-out rows and are judged on the rest, so that what a method has balanced on its
-    training rows is not taken for what it balances. With more than two groups each is told from all others, and the
-    mean is returned. The kernel classifier is ridge regression on a Gaussian kernel; of three widths
-    the largest AUC is returned, which leans to the side of finding the group.
+    Both classifiers learn from a part of the held-out rows and score the rest, so that what a method has balanced on
+    its training rows is not taken for what it balances. With more than two groups each is compared with all others.
+    The kernel classifier is ridge regression on a Gaussian kernel; of three widths the one with the largest AUC is
+    kept, which leans to the side of finding the group.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n, n_targets)
+        Whether a row is in the group that is looked for; one column for two groups.
+    folds : ndarray of shape (n,)
+        Part of the cross-fitting.
+    linear, kernel : ndarray of shape (n, n_targets)
+        Scores.
     """
+
+    targets: np.ndarray
+    folds: np.ndarray
+    linear: np.ndarray
+    kernel: np.ndarray
+
+    def areas(self) -> dict[str, float]:
+        """Return the AUC of both classifiers, the mean over the groups that are looked for."""
+        return {
+            "linear_auc": _mean_area(self.linear, self.targets),
+            "kernel_auc": _mean_area(self.kernel, self.targets),
+        }
+
+
+def _mean_area(scores: np.ndarray, targets: np.ndarray) -> float:
+    return float(np.mean([area_under_curve(s, t) for s, t in zip(scores.T, targets.T, strict=True)]))
+
+
+def recovery(split: Split, Z: np.ndarray) -> Recovery:
+    """Guess the group of held-out rows from their representation."""
     rows = split.kernel_rows
     Z, codes = scaled(Z[rows], Z[rows]), split.test.groups.codes[rows]
     wanted = [g for g in range(len(split.test.groups.labels)) if np.sum(codes == g) >= 2]
     wanted = wanted[1:] if len(wanted) == 2 else wanted
     targets = np.column_stack([codes == g for g in wanted])
-    linear = _linear_scores(Z, targets, split.folds)
-    kernels = _kernel_scores(Z, targets, split.folds)
-    columns = range(len(wanted))
-    by_kernel = [np.mean([area_under_curve(s[:, j], targets[:, j]) for j in columns]) for s in kernels]
-    return {
-        "linear_auc": float(np.mean([area_under_curve(linear[:, j], targets[:, j]) for j in columns])),
-        "kernel_auc": float(max(by_kernel)),
-    }
+    kernel = max(_kernel_scores(Z, targets, split.folds), key=lambda scores: _mean_area(scores, targets))
+    return Recovery(targets, split.folds, _linear_scores(Z, targets, split.folds), kernel)
 
 
 def _linear_scores(Z: np.ndarray, targets: np.ndarray, folds: np.ndarray) -> np.ndarray:
@@ -536,33 +599,42 @@ def _kernel_scores(Z: np.ndarray, targets: np.ndarray, folds: np.ndarray) -> lis
 _ENOUGH = 5  # positives that a group must have for a true-positive rate
 
 
-def decisions(split: Split, Z_train: np.ndarray, Z_test: np.ndarray) -> dict[str, float]:
-    """Return accuracy and AUC on held-out rows, and the groups' differences in selection and true-positive rates.
+def probabilities(split: Split, Z_train: np.ndarray, Z_test: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the probability that each held-out row is positive, by two classifiers; empty without such a label.
 
-    Two classifiers, learnt from the training rows' representations: logistic regression on standardised coordinates,
-    and boosted trees. Nothing is returned where there is no label of two classes; of its classes the later one in
-    sorted order is the positive one.
+    Both learn from the training rows' representations: logistic regression on standardised coordinates, and boosted
+    trees.
     """
     if split.positive is None:
         return {}
-    y_train, y_test = split.positive
+    y_train, _ = split.positive
     Z_test, Z_train = scaled(Z_test, Z_train), scaled(Z_train, Z_train)
+    learnt = split.classifier_rows
     classifiers: dict[str, Any] = {"logistic": LogisticRegression(max_iter=300)}
     if split.settings.tree_rounds:
         classifiers["trees"] = HistGradientBoostingClassifier(
             max_iter=split.settings.tree_rounds, max_leaf_nodes=8, min_samples_leaf=10, early_stopping=False
         )
-    found: dict[str, float] = {}
+    found = {}
     for name, classifier in classifiers.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            classifier.fit(Z_train, y_train)
-        scores = classifier.predict_proba(Z_test)[:, 1]
-        found |= {f"{key}:{name}": value for key, value in _scores(split, scores, y_test).items()}
+            classifier.fit(Z_train[learnt], y_train[learnt])
+        found[name] = np.asarray(classifier.predict_proba(Z_test)[:, 1])
     return found
 
 
-def _scores(split: Split, scores: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def decisions(split: Split, scores: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return accuracy and AUC, and the groups' differences in selection and true-positive rates at one half."""
+    found: dict[str, float] = {}
+    for name, values in scores.items():
+        found |= {f"{key}:{name}": value for key, value in _scores(split, values).items()}
+    return found
+
+
+def _scores(split: Split, scores: np.ndarray) -> dict[str, float]:
+    assert split.positive is not None
+    y = split.positive[1]
     chosen, members = scores >= 0.5, split.test.indicators > 0
     selection = [chosen[rows].mean() for rows in members.T if rows.any()]
     hits = [chosen[rows & y].mean() for rows in members.T if np.sum(rows & y) >= _ENOUGH]
@@ -578,31 +650,65 @@ def _scores(split: Split, scores: np.ndarray, y: np.ndarray) -> dict[str, float]
 # All of it
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What was measured about a fitted method: numbers, and what intervals need of each held-out row.
+
+    Attributes
+    ----------
+    numbers : dict of str to float
+        As :func:`evaluate` returns them.
+    errors : ndarray of shape (n_test,)
+        Squared error of each row, in % of the training rows' variance.
+    recovery : Recovery
+        Of the kernel rows.
+    probabilities : dict of str to ndarray of shape (n_test,)
+        That a row is positive, by classifier; empty without a label of two classes.
+    components : int
+        That the method has, which may be more than it was asked for.
+    """
+
+    numbers: dict[str, float]
+    errors: np.ndarray
+    recovery: Recovery
+    probabilities: dict[str, np.ndarray]
+    components: int
+
+
+def measure(fitted: Fitted, split: Split) -> Measured:
+    """Measure a fitted method; rows are transformed once."""
+    Z_train = fitted.encode(split.train.X, split.train.groups)
+    Z_test = fitted.encode(split.test.X, split.test.groups)
+    code = linear_code(fitted, split.train, split.n_components)
+    squares = row_errors(split, Z_train, Z_test, own_decoder(fitted, Z_train, split.n_components))
+    guessed, scores = recovery(split, Z_test), probabilities(split, Z_train, Z_test)
+    values = {
+        **reconstruction(split, squares),
+        **losses(split, code),
+        **mmd(split, Z_test),
+        **guessed.areas(),
+        **decisions(split, scores),
+        **optimality_gaps(split, code),
+        "seconds": fitted.seconds,
+    }
+    components = code_dimensions(Z_train, split.n_components)
+    return Measured(values, 100.0 * squares / split.total, guessed, scores, components)
+
+
 def evaluate(fitted: Fitted, split: Split) -> dict[str, float]:
-    """Measure a fitted method; the names of the result are told by :data:`MEASURES`.
+    """Measure a fitted method; :data:`MEASURES` describes the names of the result.
 
     Parameters
     ----------
     fitted : Fitted
         Fitted on ``split.train``.
-    yard : Split
-        The split.
+    split : Split
+        Training rows and held-out rows.
 
     Returns
     -------
     dict of str to float
-        What does not apply is left out: decisions without a label, losses and gaps where the method is no linear map
-        or changes with the group of the row. A measure of one group has its label behind a colon.
+        What does not apply is left out: decisions without a label, losses and gaps where the method is not a linear
+        map or changes with the group of the row. A measure of one group has its label behind a colon.
     """
-    Z_train = fitted.encode(split.train.X, split.train.groups)
-    Z_test = fitted.encode(split.test.X, split.test.groups)
-    code = linear_code(fitted, split.train, split.n_components)
-    return {
-        **reconstruction(split, Z_train, Z_test, own_decoder(fitted, Z_train, split.n_components)),
-        **losses(split, code),
-        **mmd(split, Z_test),
-        **recovery(split, Z_test),
-        **decisions(split, Z_train, Z_test),
-        **optimality_gaps(split, code),
-        "seconds": fitted.seconds,
-    }
+    return measure(fitted, split).numbers

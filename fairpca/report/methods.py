@@ -116,6 +116,8 @@ class Method:
         The largest number of groups that it is defined for.
     requires : tuple of str
         Packages that have to be installed besides this one.
+    by_column : bool
+        Whether the result depends on which columns describe the rows, and not on their distances only.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Method:
     groups_at_prediction: bool = False
     max_groups: int | None = None
     requires: tuple[str, ...] = ()
+    by_column: bool = False
 
 
 @dataclass(frozen=True)
@@ -348,10 +351,10 @@ _METHODS = (
            _correlation_remover, groups_at_prediction=True, requires=("fairlearn",)),
     Method("gaussian_repair", "Gaussian repair + PCA", "gordaliza2019",
            "Moves means and covariances of the groups to a common middle, then keeps the most variance.",
-           _gaussian_repair, groups_at_prediction=True),
+           _gaussian_repair, groups_at_prediction=True, by_column=True),
     Method("group_standardised", "standardised by group + PCA", "feldman2015",
            "Gives every column the same mean and variance in every group, then keeps the most variance.",
-           _group_standardised, groups_at_prediction=True),
+           _group_standardised, groups_at_prediction=True, by_column=True),
 )  # fmt: skip
 
 

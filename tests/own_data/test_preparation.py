@@ -94,7 +94,7 @@ def test_overriding(people):
 
 def test_the_group_in_disguise_is_said(people):
     found = prepare(as_table(people), ["sex"], "paid")
-    assert len(found.warnings) == 1 and "'gender' alone tells 100%" in found.warnings[0]
+    assert len(found.warnings) == 1 and "'gender' alone predicts the group with balanced accuracy 100%" in found.warnings[0]
     near = people.assign(gender=np.where(people["sex"] == "f", 1.0, 0.0) + people["age"] / 1e3)
     assert "'gender' alone" in prepare(as_table(near), ["sex"], "paid").warnings[0]
     assert prepare(as_table(people.drop(columns="gender")), ["sex"], "paid").warnings == ()
