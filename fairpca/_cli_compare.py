@@ -153,6 +153,7 @@ def show(found: Comparison) -> None:
 def _show_intervals(found: Comparison, metric: str, what: str) -> None:
     rows = found.frame[(found.frame["metric"] == metric) & found.frame["low"].notna()]
     print(_cli_table.printable(f"\n{found.level:.0%} intervals for {what}:"))
+    row: Any
     for row in rows.itertuples():
         chance = "" if row.chance != row.chance else f"; random groups stay below {row.chance:.3g} in 95 % of cases"
         estimate = f"{row.estimate:.3g} [{row.low:.3g}, {row.high:.3g}]"

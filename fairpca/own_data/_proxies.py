@@ -110,8 +110,8 @@ def _folds(codes: np.ndarray) -> np.ndarray:
 def _pieces(values: np.ndarray) -> np.ndarray:
     """Number the values of a column, or its quantiles where it has many; a missing value is a level too."""
     distinct, levels = np.unique(values, return_inverse=True)
-    if len(distinct) <= _EXACT:
+    if len(distinct) <= min(_EXACT, len(values) // 5):
         return np.asarray(levels)
     known = values[~np.isnan(values)]
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, min(_PIECES, max(2, len(known) // 20)) + 1)[1:-1]))
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, min(_PIECES, max(2, len(known) // 5)) + 1)[1:-1]))
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))

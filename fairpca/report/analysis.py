@@ -273,7 +273,7 @@ class Analysis:
         rows = frame[(frame["n_components"] == n_components) & frame["metric"].isin(metrics)]
         by = {(row.method, row.metric): row for row in rows.itertuples()}
         chance = self.comparison.frame.query("n_components == @n_components and metric == 'mmd2_chance'")
-        chances = {(row.method, "mmd2"): row.estimate for row in chance.itertuples()}
+        chances = dict(zip(((m, "mmd2") for m in chance["method"]), chance["estimate"], strict=True))
         table = {"method": [self.comparison.titles.get(m, m) for m in dict.fromkeys(rows["method"])]}
         for metric in metrics:
             keys = [(method, metric) for method in dict.fromkeys(rows["method"])]

@@ -24,7 +24,7 @@ def answers(study: Analysis) -> list[str]:
     """
     comparison, dimension = study.comparison, study.dimension
     frame = comparison.frame[comparison.frame["n_components"] == dimension]
-    rows: dict[tuple[str, str], Any] = {(row.method, row.metric): row for row in frame.itertuples()}
+    rows: dict[tuple[str, str], Any] = {(str(row.method), str(row.metric)): row for row in frame.itertuples()}
     base = "pca" if ("pca", "error_gap") in rows else str(frame["method"].iloc[0])
     title = comparison.titles.get
     better = [

@@ -87,7 +87,7 @@ def _run(source: str, names: dict[str, Any], number: int) -> tuple[list[Any], li
     printed, value = io.StringIO(), None
     try:
         tree = ast.parse(source)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last: Any = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         with redirect_stdout(printed):
             exec(compile(tree, f"<cell {number}>", "exec"), names)
             if last is not None:

@@ -148,5 +148,4 @@ def selected(scores: np.ndarray, rate: float, seed: int) -> np.ndarray:
 
 def _span(X: np.ndarray) -> np.ndarray:
     """Rotate rows into as many coordinates as there are rows; all distances stay as they are."""
-    triangle: np.ndarray = np.linalg.qr(X.T, mode="r")
-    return triangle.T
+    return np.asarray(np.linalg.qr(X.T, mode="r")).T

@@ -125,8 +125,9 @@ class Comparison:
         rows = self._rows(n_components)
         wide = rows.pivot_table(index="method", columns="metric", values="estimate")
         order = list(dict.fromkeys(rows["method"]))
-        columns = list(dict.fromkeys(rows["metric"])) if metrics is None else [m for m in metrics if m in wide]
-        return wide.loc[order, columns]
+        known = list(dict.fromkeys(rows["metric"]))
+        columns = known if metrics is None else [metric for metric in metrics if metric in known]
+        return wide.reindex(index=order, columns=columns)
 
     def plot(self, x: str = "variance", y: str = "error_gap", n_components: int | None = None, ax: Any = None) -> Any:
         """Draw one measure against another, a point a method, with the interval of `y` where there is one.
@@ -412,7 +413,8 @@ class _Pooled:
                 for j in range(targets.shape[1])
             ]
             ends = np.mean([(one.estimate, one.low, one.high) for one in each], axis=0)
-            found[f"{kind}_auc"] = Interval(*map(float, ends), min(one.n for one in each))
+            estimate, low, high = map(float, ends)
+            found[f"{kind}_auc"] = Interval(estimate, low, high, min(one.n for one in each))
         return found
 
     # -----------------------------------------------------------------------------------------------------------------

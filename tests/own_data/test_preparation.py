@@ -48,7 +48,7 @@ def test_decisions_and_features(people):
         "sex": "group", "gender": "pair", "paid": "target",
     }  # fmt: skip
     X = found.features()
-    assert X.shape == (N, 6 + 5) and not X.isna().any().any()
+    assert X.shape == (N, 6 + 2) and not X.isna().any().any()
     scaled = X.iloc[:, :6]
     np.testing.assert_allclose(scaled.mean(), 0, atol=1e-12)
     np.testing.assert_allclose(scaled.std(ddof=0), 1)
@@ -77,7 +77,7 @@ def test_names_are_left_out_where_rows_are_few(people):
     kept = prepare(as_table(few), ["sex"], rules=Rules(min_different=2, keep=("note",)))
     assert roles(kept)["note"] == "category"
     three = prepare(as_table(few.head(3)), ["sex"], rules=Rules(min_different=1))
-    assert roles(three)["note"] == "category", "three words may differ by chance"
+    assert roles(three)["note"] == "left out", "no level has five rows"
 
 
 def test_overriding(people):
@@ -94,7 +94,10 @@ def test_overriding(people):
 
 def test_the_group_in_disguise_is_said(people):
     found = prepare(as_table(people), ["sex"], "paid")
-    assert len(found.warnings) == 1 and "'gender' alone predicts the group with balanced accuracy 100%" in found.warnings[0]
+    assert (
+        len(found.warnings) == 1
+        and "'gender' alone predicts the group with balanced accuracy 100%" in found.warnings[0]
+    )
     near = people.assign(gender=np.where(people["sex"] == "f", 1.0, 0.0) + people["age"] / 1e3)
     assert "'gender' alone" in prepare(as_table(near), ["sex"], "paid").warnings[0]
     assert prepare(as_table(people.drop(columns="gender")), ["sex"], "paid").warnings == ()
