@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.sensitive:
         raise ValueError("Name the column(s) with the groups: --sensitive COLUMN.")
     wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
-    if not any(wanted.values()):
-        raise ValueError("Nothing would be written; give --out FILE for the projections or --model FILE for the model.")
+    if not any(wanted.values()) and not options.report:
+        raise ValueError("Nothing would be written; give --out FILE, --model FILE, or --report to look only.")
     with Outputs(wanted, [options.data]) as outputs:
         return _fit(estimator, options, outputs)
 
@@ -115,7 +115,8 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         _cli_table.warn(f"{found} components instead of {options.components}: {options.method} needs them.")
     projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
     written = _beside_groups(prepared, projected)
-    outputs.write(_contents(written, transformer, estimator, prepared, options))
+    if options.out or options.components_out or options.model:
+        outputs.write(_contents(written, transformer, estimator, prepared, options))
     for name in (options.out, options.components_out, options.model):
         if name:
             print(f"wrote {name}: {len(written)} rows, {found} components" if name == options.out else f"wrote {name}")

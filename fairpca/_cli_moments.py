@@ -30,6 +30,7 @@ _IN_MEMORY_ONLY: dict[str, Any] = {
     "missing": "impute",
     "missing_groups": "error",
     "cut": [],
+    "merge_groups_below": 0,
     "out": None,
     "report": False,
 }

@@ -77,6 +77,7 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
         "reading": {**_cli_table.reading(options)},
         "missing_groups": options.missing_groups,
         "cut": _cli_table.cuts(options.cut),
+        "merge_below": options.merge_groups_below,
     }
     parameters = {
         "data": options.data,

@@ -21,6 +21,8 @@ MISSING = "(missing)"
 _NAMES_OF_ROWS = re.compile(r"(column1|index|id|row|rows|rownames?|row[ _.]?(no|nr|number|id)|unnamed: ?0|\W*)", re.I)
 MOSTLY_RARE = 0.6  # share of rows without an indicator from which on a category is left out
 FEW = 5  # rows below which a level gets no indicator, so that no file tells what only few people have
+_REVERSED = [["yes", "no"], ["y", "n"], ["true", "false"], ["ja", "nein"], ["oui", "non"]]
+_IDENTIFIERS = re.compile(r"(.*[ _.-])?(id|pid|nr|no|key|uuid|number|account)|.*[a-z](ID|Id)")
 _ENOUGH_ROWS = 10  # fewer rows may be consecutive whole numbers by chance
 
 
@@ -82,7 +84,7 @@ class Decision:
     why : str
         For people.
     levels : tuple of str
-        Of a pair (the frequent one first) or a category (those with an indicator).
+        Of a pair (the frequent one first, unless they are no and yes) or a category (those with an indicator).
     rare : bool
         Whether some values of a category have no indicator; which these are is not kept.
     """
@@ -167,7 +169,8 @@ def _numbers_rows(present: pd.Series, name: str, distinct: int) -> bool:
         return bool(_NAMES_OF_ROWS.fullmatch(name))
     values = present.to_numpy(dtype=float)
     whole = bool(np.all(values == np.floor(values)))
-    return whole and (values.max() - values.min() == len(values) - 1 or bool(_NAMES_OF_ROWS.fullmatch(name)))
+    named = _NAMES_OF_ROWS.fullmatch(name) or _IDENTIFIERS.fullmatch(name.lower()) or _IDENTIFIERS.fullmatch(name)
+    return whole and (values.max() - values.min() == len(values) - 1 or bool(named))
 
 
 def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
@@ -193,6 +196,8 @@ def _category(column: pd.Series, name: str, missing: int, rules: Rules) -> Decis
     counts = counts.iloc[np.lexsort((counts.index.to_numpy(dtype=str), -counts.to_numpy()))]
     levels = [str(level) for level in counts.index]
     asked = name in (*rules.keep, *rules.categories)
+    if [level.lower() for level in levels] in _REVERSED:
+        levels = levels[::-1]
     if len(levels) == 2 and (int(counts.iloc[1]) >= FEW or asked):
         scaled = ", standardised" if rules.scale == "standardise" else ""
         return Decision(name, "pair", f"1 for {levels[1]!r}, 0 for {levels[0]!r}{scaled}", tuple(levels))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -26,7 +26,13 @@ _DATES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+def recognised(
+    column: pd.Series,
+    name: str,
+    decimals: Decimals,
+    note: Callable[[str], None],
+    missing_marks: Sequence[str] = MISSING_MARKS,
+) -> pd.Series:
     """Return a column as numbers, booleans, dates or words (object, missing is None); say what was recognised."""
     missing = bool(column.isna().any())
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -44,7 +50,7 @@ def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[
     if kind == "m":
         note(f"{name}: spans of time are taken as days")
         return column.dt.total_seconds() / 86400
-    return _words(column, name, decimals, note)
+    return _words(column, name, decimals, note, missing_marks)
 
 
 def _without_zone(column: pd.Series) -> pd.Series:
@@ -53,7 +59,9 @@ def _without_zone(column: pd.Series) -> pd.Series:
     return column.astype("datetime64[s]")
 
 
-def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+def _words(
+    column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None], missing_marks: Sequence[str]
+) -> pd.Series:
     missing = column.isna().to_numpy()
     given = column.astype(object)
     present = given[~missing]
@@ -65,12 +73,12 @@ def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str
     words = pd.Series([None if gone else str(value).strip() for value, gone in zip(given, missing, strict=True)],
                       index=column.index, dtype=object)  # fmt: skip
     distinct = list(pd.unique(words[words.notna()]))
-    marks = [word for word in distinct if word.lower() in MISSING_MARKS]
-    plain = [word for word in distinct if word.lower() not in MISSING_MARKS and word]
+    marks = [word for word in distinct if word.lower() in missing_marks]
+    plain = [word for word in distinct if word.lower() not in missing_marks and word]
     if not plain:
         return pd.Series([None] * len(column), index=column.index, dtype=object)
     numbers = _numbers(plain, name, decimals, note)
-    if numbers is None and not _date_formats(plain):
+    if numbers is None and missing_marks is MISSING_MARKS and not _date_formats(plain):
         marks = [word for word in marks if word == "?"]  # other marks may be words among words
     if marks:
         note(f"{name}: {', '.join(map(repr, marks))} is taken as missing")

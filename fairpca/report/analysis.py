@@ -22,7 +22,13 @@ from fairpca.report.command import command
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
 from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag
-from fairpca.report.whole_table import chosen_dimensions, crossed_groups, errors_by_dimension, group_loadings
+from fairpca.report.whole_table import (
+    chosen_dimensions,
+    crossed_groups,
+    errors_by_dimension,
+    group_loadings,
+    price_of_small_groups,
+)
 
 __all__ = ["Analysis", "analyse", "report_schema"]
 
@@ -68,6 +74,8 @@ class Analysis:
     crossed : DataFrame
         ``by``, ``group``, ``rows``, ``error, % of the variance``, ``enough rows``: rows and PCA's error for the groups
         of each sensitive column and for their combinations; empty for a single one.
+    small_groups : list of str
+        What small groups cost all others.
     joint_proxy : float
         Balanced accuracy with which all features together predict the group of new rows.
     arguments : mapping
@@ -79,6 +87,7 @@ class Analysis:
     by_dimension: pd.DataFrame
     loadings: pd.DataFrame
     crossed: pd.DataFrame
+    small_groups: Sequence[str]
     joint_proxy: float
     arguments: Mapping[str, Any]
 
@@ -103,7 +112,7 @@ class Analysis:
 
     def remarks(self) -> Html:
         """Say what a reader has to know before anything else: what was checked, with what result, and what was not."""
-        lines = [*self.prepared.warnings, *self.comparison.notes]
+        lines = [*self.prepared.warnings, *self.small_groups, *self.comparison.notes]
         lines += [f"{name} left out: {reason}" for name, reason in self.comparison.skipped.items()]
         return join(listed([*dict.fromkeys(lines), *self._checked()]))
 
@@ -335,7 +344,7 @@ class Analysis:
                 "groups": {str(label): int(count) for label, count in p.labels.value_counts().sort_index().items()},
                 "columns": [{"column": d.column, "role": d.role, "why": d.why} for d in p.decisions],
                 "notes": [*p.notes],
-                "warnings": [*p.warnings],
+                "warnings": [*p.warnings, *self.small_groups],
             },
             "comparison": self.comparison.as_dict(),
             "by_dimension": plain(self.by_dimension.to_dict(orient="records")),
@@ -363,6 +372,7 @@ def analyse(
     reading: Mapping[str, Any] | None = None,
     missing_groups: str = "error",
     cut: Mapping[str, Sequence[float]] | None = None,
+    merge_below: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Analysis:
     """Compute everything that a report shows.
@@ -383,7 +393,7 @@ def analyse(
         As in :func:`fairpca.report.compare`.
     rules, reading : mapping, optional
         Fields of :class:`fairpca.own_data.Rules` and options of :func:`fairpca.own_data.read_table`.
-    missing_groups, cut
+    missing_groups, cut, merge_below
         As in :func:`fairpca.own_data.prepare`.
     progress : callable, optional
         ``progress(done, total)`` after each fit.
@@ -399,6 +409,7 @@ def analyse(
         _rules(rules or {}),
         missing_groups=missing_groups,  # type: ignore[arg-type]
         cut=cut,
+        merge_below=merge_below,
     )
     X, labels = np.asarray(prepared.features()), prepared.labels.to_numpy()
     dimensions = chosen_dimensions(X) if components is None else [int(d) for d in components]
@@ -427,6 +438,7 @@ def analyse(
             errors_by_dimension(moments),
             group_loadings(moments, names, max(dimensions)),
             crossed_groups(X, prepared, max(dimensions)),
+            price_of_small_groups(X, labels, max(dimensions)),
             prepared.joint_proxy(),
             {
                 "data": str(data) if isinstance(data, (str, Path)) else "TABLE",
@@ -442,6 +454,7 @@ def analyse(
                 "reading": dict(reading or {}),
                 "missing_groups": missing_groups,
                 "cut": dict(cut or {}),
+                "merge_groups_below": merge_below,
             },
         )
     return found

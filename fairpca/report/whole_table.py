@@ -11,7 +11,9 @@ import fairpca
 from fairpca.metrics import reconstruction_errors
 from fairpca.own_data import Prepared
 
-__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings"]
+__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings", "price_of_small_groups"]
+
+SMALL = 30  # rows of a group that should not decide alone
 
 
 def chosen_dimensions(X: np.ndarray) -> list[int]:
@@ -55,6 +57,28 @@ def group_loadings(moments: fairpca.GroupMoments, names: Sequence[str], n_compon
             for name, a, c in zip(names, loading, carried, strict=True)
         ]
     return pd.DataFrame(rows)
+
+
+def price_of_small_groups(X: np.ndarray, labels: np.ndarray, n_components: int) -> list[str]:
+    """Say what groups of few rows cost all rows: the variance that min-max keeps with them, and without them."""
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    small = np.flatnonzero(counts < min(SMALL, len(X) / 10))
+    if not len(small) or len(names) - len(small) < 2:
+        return []
+    rest = ~np.isin(codes, small)
+    kept = []
+    for rows in (np.ones(len(X), dtype=bool), rest):
+        model = fairpca.MinMaxFairPCA(n_components).fit(X[rows], sensitive_features=labels[rows])
+        lost = X[rest] - model.inverse_transform(model.transform(X[rest]))
+        kept.append(100.0 * (1.0 - lost.var(axis=0).sum() / X[rest].var(axis=0).sum()))
+    if abs(kept[1] - kept[0]) < 2.0:
+        return []
+    shown = ", ".join(f"{names[g]!r} ({counts[g]} rows)" for g in small[:5]) + (", …" if len(small) > 5 else "")
+    return [
+        f"Small groups decide the projection of all: without {shown}, min-max with {n_components} components keeps "
+        f"{kept[1]:.0f} % of the variance of the other rows instead of {kept[0]:.0f} %. --merge-groups-below "
+        f"{counts[small].max() + 1} merges them."
+    ]
 
 
 def crossed_groups(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.DataFrame:
