@@ -25,6 +25,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--missing-marks", metavar="WORD[,WORD]", help="words that mean a missing value (default: NA, None, ? and such)"
     )
+    group.add_argument("--date-format", metavar="FORM", help="of dates, as %%d.%%m.%%Y (2012-07-04 is known without)")
     group.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
 
 
@@ -94,6 +95,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "decimal": options.decimal,
         "header": options.header,
         "sheet": options.sheet,
+        "date_format": options.date_format,
         "header_row": options.header_row,
         "missing_marks": None if options.missing_marks is None else split(options.missing_marks, "--missing-marks"),
     }

@@ -85,6 +85,7 @@ def read_table(
     sheet: str | None = None,
     header_row: int = 1,
     missing_marks: Sequence[str] | None = None,
+    date_format: str | None = None,
 ) -> Table:
     """Read a table: CSV, Parquet, Feather or Excel.
 
@@ -107,6 +108,8 @@ def read_table(
         Line (of a sheet: row) with the names; what is above it is left out.
     missing_marks : sequence of str, optional
         Words that mean a missing value, besides an empty one; by default those that are common, such as NA and None.
+    date_format : str, optional
+        Form of dates, as ``%d.%m.%Y``; dates such as 2012-07-04 are known without it.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def read_table(
     digest = hashlib.sha256(content).hexdigest()
     if ending in (".parquet", ".pq", ".feather", ".arrow", ".xlsx", ".xlsm"):
         frame, notes = _binary(content, name, ending, sheet, header, header_row, missing_marks)
-        return _table(frame, notes, name, "row", digest, decimal, missing_marks)
+        return _table(frame, notes, name, "row", digest, decimal, missing_marks, date_format)
     if ending in _FOREIGN:
         raise ValueError(f"{name!r} is {_FOREIGN[ending]}, which is not read here; save the table as CSV or Parquet.")
     text, found = as_utf8(content, name, encoding)
@@ -142,7 +145,7 @@ def read_table(
     if empty.any() and not empty.all():
         frame = frame[~empty]
         notes.append(f"{int(empty.sum())} rows without any value are skipped")
-    table = _table(frame, notes, name, "line", digest, decimal, missing_marks)
+    table = _table(frame, notes, name, "line", digest, decimal, missing_marks, date_format)
     return replace(table, notes=(*table.notes, *silent))
 
 
@@ -189,13 +192,14 @@ def _table(
     digest: str,
     decimal: Decimals,
     missing_marks: Sequence[str] | None = None,
+    date_format: str | None = None,
 ) -> Table:
     if frame.shape[1] == 0 or len(frame) == 0:
         raise ValueError(f"{source!r} has {len(frame)} rows and {frame.shape[1]} columns; give a table with both.")
     frame.columns = pd.Index(_unique([str(name) for name in frame.columns], notes.append), dtype=object)
     note: Callable[[str], None] = notes.append
     marks = MISSING_MARKS if missing_marks is None else tuple(word.lower() for word in missing_marks)
-    columns = {name: recognised(frame[name], name, decimal, note, marks) for name in frame.columns}
+    columns = {name: recognised(frame[name], name, decimal, note, marks, date_format) for name in frame.columns}
     return Table(pd.DataFrame(columns, index=frame.index), tuple(notes), source, place, digest)
 
 
