@@ -289,7 +289,7 @@ class Analysis:
             if any(key in by for key in keys):
                 column = [_estimate(by.get(key), chances.get(key, math.nan)) for key in keys]
                 table[get_measure(metric).title] = column
-        return pd.DataFrame(table)
+        return pd.DataFrame(table, dtype=object)  # text columns of pandas would forget what is HTML
 
     # -----------------------------------------------------------------------------------------------------------------
     # Pictures

@@ -75,13 +75,15 @@ def _price(rows: Any, base: str, better: list[str], title: Any) -> str:
         return f"{title(base, base)} keeps {kept:.1f} % of the variance; no other method was compared."
     cost = {m: kept - rows[m, "variance"].estimate for m in others}
     least, most = min(cost, key=lambda m: cost[m]), max(cost, key=lambda m: cost[m])
-    shown = [
-        f"{title(m, m)} keeps {abs(cost[m]):.1f} points {'less' if cost[m] > 0 else 'more'}" for m in (least, most)
-    ]
+    shown = [f"{title(m, m)} keeps {_more_or_less(cost[m])}" for m in (least, most)]
     who = "the methods with a smaller gap" if better else "the other methods"
     return f"{title(base, base)} keeps {kept:.1f} % of the variance of new rows. Of {who}, {shown[0]}" + (
         f", and {shown[1]}." if most != least else "."
     )
+
+
+def _more_or_less(cost: float) -> str:
+    return "as much" if abs(cost) < 0.05 else f"{abs(cost):.1f} points {'less' if cost > 0 else 'more'}"
 
 
 def _decisions(study: Analysis, rows: Any, base: str, title: str) -> str:

@@ -38,8 +38,8 @@ details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #00508f; }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; line-height: 1.4; } h2 { margin-top: 1.1rem; break-after: avoid; }
-  figure, tr, li, .warning { break-inside: avoid; } figure img { max-height: 9cm; }
-  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } details:not([open]) { display: none; }
+  figure, tr, li, .warning { break-inside: avoid; } figure img { max-height: 9cm; } figcaption { font-size: 9pt; }
+  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } details:not([open]), h2:has(+ details:not([open])) { display: none; }
 }
 """  # noqa: E501
 

@@ -91,6 +91,11 @@ def test_nothing_runs_in_a_browser(files, without_policy):
             assert [url for url in asked if not url.startswith(("file:", "data:"))] == [] and said == []
             assert tab.locator("script, iframe, svg, link, [onerror], [onload], [ontoggle], a").count() == 0
             assert tab.locator("img:not([src^='data:'])").count() == 0
+            if name == "report.html":
+                shown = tab.locator("main").inner_text()
+                assert "<span" not in shown and tab.locator("td span.interval").count() > 5, (
+                    "our own marks are not text"
+                )
         chromium.close()
 
 
