@@ -430,13 +430,17 @@ def analyse(
             random_state=seed,
             progress=progress,
         )
+        axes = None
+        if X.shape[1] > len(X):  # in coordinates of the space that the rows span, all distances are the same
+            axes, triangle = np.linalg.qr(X.T)
+            X = triangle.T
         moments = fairpca.GroupMoments.from_data(X, labels)
         names = [str(name) for name in prepared.features().columns]
         found = Analysis(
             prepared,
             comparison,
             errors_by_dimension(moments),
-            group_loadings(moments, names, max(dimensions)),
+            group_loadings(moments, names, max(dimensions), axes),
             crossed_groups(X, prepared, max(dimensions)),
             price_of_small_groups(X, labels, max(dimensions)),
             prepared.joint_proxy(),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from fairpca.report.analysis import Analysis
+from typing import Any
 
 __all__ = ["answers"]
 
 
-def answers(study: Analysis) -> list[str]:
+def answers(study: Any) -> list[str]:
     """Return the largest gap under PCA, who does better, its price, what decisions show, and what cannot be said.
 
     Parameters
@@ -86,7 +83,7 @@ def _more_or_less(cost: float) -> str:
     return "as much" if abs(cost) < 0.05 else f"{abs(cost):.1f} points {'less' if cost > 0 else 'more'}"
 
 
-def _decisions(study: Analysis, rows: Any, base: str, title: str) -> str:
+def _decisions(study: Any, rows: Any, base: str, title: str) -> str:
     comparison, name = study.comparison, "base_selection_gap:logistic"
     if (base, name) not in rows:
         return "No target with two values was given, so nothing is said about decisions."
@@ -105,7 +102,7 @@ def _decisions(study: Analysis, rows: Any, base: str, title: str) -> str:
     )
 
 
-def _limits(study: Analysis) -> str:
+def _limits(study: Any) -> str:
     left = len(set(study.prepared.labels)) - len(study.comparison.groups)
     few = "" if not left else f" {left} groups are too small to be compared."
     return (

@@ -18,7 +18,7 @@ SMALL = 30  # rows of a group that should not decide alone
 
 def chosen_dimensions(X: np.ndarray) -> list[int]:
     """Return two, and as many dimensions as PCA needs for half of the variance, ten at most."""
-    values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(X.shape[1], -1))[::-1]
+    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
     half = 1 + int(np.searchsorted(np.cumsum(values) / values.sum(), 0.5))
     top = max(rank - 1, 1)
@@ -43,14 +43,22 @@ def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def group_loadings(moments: fairpca.GroupMoments, names: Sequence[str], n_components: int) -> pd.DataFrame:
-    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart."""
+def group_loadings(
+    moments: fairpca.GroupMoments, names: Sequence[str], n_components: int, axes: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart.
+
+    Where moments are of rotated rows, `axes` has the new coordinates as columns.
+    """
     model = fairpca.PCA(n_components=n_components).fit(moments)
+    means, components = moments.means, model.components_
+    if axes is not None:
+        means, components = means @ axes.T, components @ axes.T
     rows = []
-    for number, loading in enumerate(model.components_, start=1):
-        projected = moments.means @ loading
+    for number, loading in enumerate(components, start=1):
+        projected = means @ loading
         high, low = int(np.argmax(projected)), int(np.argmin(projected))
-        carried = loading * (moments.means[high] - moments.means[low])
+        carried = loading * (means[high] - means[low])
         groups = f"{moments.labels[high]} over {moments.labels[low]}"
         rows += [
             {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": groups}
