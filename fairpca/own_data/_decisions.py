@@ -221,7 +221,18 @@ def _category(column: pd.Series, name: str, missing: int, rules: Rules) -> Decis
 
 
 def words_of(column: Any) -> np.ndarray:
-    """Values of a column as words; a missing one is ``(missing)``, a whole number has no decimals."""
+    """Values of a column as words; a missing one is ``(missing)``, a whole number has no decimals.
+
+    Parameters
+    ----------
+    column : array-like of shape (n_samples,)
+        Of any type.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Of objects.
+    """
     values = pd.Series(column)
     if values.dtype.kind == "f":
         whole = values.dropna()

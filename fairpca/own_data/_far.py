@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-
-if TYPE_CHECKING:
-    from fairpca.own_data._decisions import Decision
 
 __all__ = ["DrawIn", "column_limits", "limits", "unusual_numbers"]
 
@@ -51,10 +48,10 @@ def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle - far, middle + far
 
 
-def unusual_numbers(frame: pd.DataFrame, decisions: Sequence[Decision]) -> list[str]:
+def unusual_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Point out codes such as -999 among numbers, and single rows far from all others; nothing is changed."""
     found = []
-    for name in (d.column for d in decisions if d.role == "number" and frame[d.column].dtype.kind in "iuf"):
+    for name in (name for name in columns if frame[name].dtype.kind in "iuf"):
         values = frame[name].to_numpy(dtype=float)
         for code in SENTINELS:
             same = values == code

@@ -352,7 +352,7 @@ def _warnings(prepared: Prepared) -> list[str]:
             for name, share in proxies(prepared.frame, prepared.decisions, answers).items()
             if strong(share, n)
         ]
-    found += unusual_numbers(prepared.frame, prepared.decisions)
+    found += unusual_numbers(prepared.frame, [d.column for d in prepared.decisions if d.role == "number"])
     counts = prepared.labels.value_counts()
     if len(counts) == 1:
         found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")

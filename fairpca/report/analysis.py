@@ -48,7 +48,7 @@ def report_schema() -> dict[str, Any]:
     --------
     >>> from fairpca.report import report_schema
     >>> sorted(report_schema()["properties"]["data"]["properties"])[:3]
-    ['columns', 'groups', 'notes']
+    ['columns', 'groups', 'joint_proxy']
     """
     text = files("fairpca.report").joinpath("report.schema.json").read_text(encoding="utf8")
     found: dict[str, Any] = json.loads(text)
