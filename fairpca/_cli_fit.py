@@ -50,12 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
     parser.add_argument("--model", metavar="FILE.npz", help="file for the model, for fairpca apply and fairpca inspect")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="settings",
+        help="a parameter of the method, as its API page explains",
     )
     parser.add_argument("--standardise", action="store_true", help=argparse.SUPPRESS)  # of 0.1; the default now
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
-        "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
+        "--allow-infeasible", action="store_true", help="mbfpca: write also what does not meet its tolerance tau"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     if {"-h", "--help"} & set(sys.argv):
@@ -112,7 +117,10 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         return 1
     found = len(estimator.components_)
     if found != options.components:
-        _cli_table.warn(f"{found} components instead of {options.components}: {options.method} needs them.")
+        _cli_table.warn(
+            f"{found} components instead of {options.components}: for more than two groups the best map of "
+            f"{options.method} may need extra dimensions."
+        )
     projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
     written = _beside_groups(prepared, projected)
     if options.out or options.components_out or options.model:

@@ -37,9 +37,9 @@ def add_preparing(parser: argparse.ArgumentParser, required: bool = True) -> Non
         metavar="COLUMN[,COLUMN]",
         help="column(s) with the groups; several are combined",
     )
-    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is no feature")
+    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is not a feature")
     group = parser.add_argument_group("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'")
-    group.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are no features")
+    group.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are not features")
     group.add_argument("--keep", default="", metavar="COLUMN[,COLUMN]", help="columns that would be left out by a rule")
     group.add_argument("--category", default="", metavar="COLUMN[,COLUMN]", help="numbers that stand for categories")
     group.add_argument("--number", default="", metavar="COLUMN[,COLUMN]", help="columns that must be numbers")

@@ -34,7 +34,9 @@ def read_bytes(path: str) -> bytes:
     except FileNotFoundError:
         if re.match(r"[a-z][a-z0-9+.-]+://", path, re.IGNORECASE):
             raise FileNotFoundError(f"{path!r} is an address; download the file and give its name.") from None
-        raise FileNotFoundError(f"There is no file {path!r}.") from None
+        raise FileNotFoundError(
+            f"There is no file {path!r} in {Path.cwd()}; a table to try: fairpca data export german_credit."
+        ) from None
     except IsADirectoryError:
         raise ValueError(f"{path!r} is a folder; give the file with the table itself.") from None
     except (

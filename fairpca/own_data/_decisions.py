@@ -101,9 +101,9 @@ def decide(rows: pd.DataFrame, sensitive: Sequence[str], target: str | None, rul
     decisions = []
     for name in rows.columns:
         if name in sensitive:
-            decisions.append(Decision(name, "group", "says the group, so it is no feature"))
+            decisions.append(Decision(name, "group", "says the group, so it is not a feature"))
         elif name == target:
-            decisions.append(Decision(name, "target", "what is to be predicted, so it is no feature"))
+            decisions.append(Decision(name, "target", "what is to be predicted, so it is not a feature"))
         elif name in rules.drop:
             decisions.append(Decision(name, "left out", "as asked for"))
         else:

@@ -355,7 +355,7 @@ def _warnings(prepared: Prepared) -> list[str]:
     found += unusual_numbers(prepared.frame, [d.column for d in prepared.decisions if d.role == "number"])
     counts = prepared.labels.value_counts()
     if len(counts) == 1:
-        found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")
+        found.append(f"there is a single group, {counts.index[0]!r}, so nothing can be compared.")
     alike: dict[str, list[str]] = {}
     for label in counts.index:
         alike.setdefault(label.casefold(), []).append(label)
