@@ -151,9 +151,10 @@ def _contents(
 
     loadings = pd.DataFrame(estimator.components_, columns=estimator.feature_names_in_)
     loadings.insert(0, "component", list(estimator.get_feature_names_out()), allow_duplicates=True)
-    formulas = [w for name in prepared.groups.columns for w in (name, *prepared.groups[name].unique())]
-    formulas = [word for word in formulas if str(word).startswith(_SPREADSHEET)]
-    if formulas and options.out:
+    written_words = [w for name in prepared.groups.columns for w in (name, *prepared.groups[name].unique())]
+    written_words = [*(written_words if options.out else ()), *(loadings.columns if options.components_out else ())]
+    formulas = [word for word in written_words if str(word).startswith(_SPREADSHEET)]
+    if formulas:
         _cli_table.warn(
             f"{formulas[0]!r} in the output would be taken for a formula by a spreadsheet; import it there as text."
         )

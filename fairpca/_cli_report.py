@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
     from fairpca.own_data import read_text_file
     from fairpca.report.build import built_report, template_text
 
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     text = read_text_file(options.template) if options.template else template_text()
     if options.template:
         print(

@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import shlex
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -163,3 +165,26 @@ def test_a_terminal_without_utf8_gets_its_output(people, tmp_path, monkeypatch):
     assert cli.main(["fit", "pca", str(path), "--sensitive", "sex", "--report"]) == 0
     stream.flush()
     assert b"\\xc5" in stream.buffer.getvalue()
+
+
+def test_the_first_commands_of_the_readme_run_in_an_empty_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    block = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line")[2].split("```")[1]
+    words = [shlex.split(line, comments=True)[1:] for line in block.strip().splitlines()[:6]]
+    assert [line[0] for line in words] == ["data", "report", "compare", "fit", "inspect", "apply"]
+    for line in words:
+        if line[0] in ("report", "compare"):  # these take longer; that their options are right is seen without
+            assert (tmp_path / cli._parser(line[0]).parse_args(line).data).exists()
+        else:
+            assert cli.main(line) == 0, capsys.readouterr().err
+    assert cli.main(["fit", "pca", "people.csv", "--sensitive", "sex", "--report"]) == 1
+    assert f"in {tmp_path}; a table to try: fairpca data export german_credit" in capsys.readouterr().err
+
+
+def test_features_that_a_spreadsheet_takes_for_formulas_are_said(people, tmp_path, capsys):
+    path, out = tmp_path / "t.csv", str(tmp_path / "o.csv")
+    people.rename(columns={"a": "=cmd|calc!A0"}).to_csv(path, index=False)
+    command = ["fit", "pca", str(path), "--sensitive", "sex"]
+    assert cli.main([*command, "--components-out", out]) == 0
+    assert "would be taken for a formula" in capsys.readouterr().err
+    assert cli.main([*command, "--out", out]) == 0 and "formula" not in capsys.readouterr().err

@@ -232,9 +232,7 @@ def test_number_on_words_says_which_values_to_change(people):
     values = ["$70", *map(str, range(N - 1))]
     with pytest.raises(ValueError, match=r"1 of 60 values are none.* '70 lots \+' \(row 1\); write all of them"):
         prepare(as_table(people.assign(note=["70 lots +", *values[1:]])), ["sex"], rules=Rules(numbers=("note",)))
-    with pytest.raises(
-        ValueError, match=r"written in several ways, such as '\$70' .*write all of them alike"
-    ) as error:
+    with pytest.raises(ValueError, match=r"written in several ways, such as '\$70' .*write all of them alike") as error:
         prepare(as_table(people.assign(note=values)), ["sex"], rules=Rules(numbers=("note",)))
     assert "leave out --number" not in str(error.value)
 
