@@ -162,7 +162,7 @@ def test_fit_wrong_file_and_method(tmp_path, capsys):
 
 def test_fit_needs_something_to_write(people, capsys):
     assert cli.main(["fit", "pca", str(people[0]), "--sensitive", "sex"]) == 1
-    assert "give --out FILE for the projections or --model FILE" in capsys.readouterr().err
+    assert "give --out FILE, --model FILE, or --report to look only" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default")
