@@ -14,6 +14,7 @@ __all__ = ["DrawIn", "column_limits", "limits", "unusual_numbers"]
 
 SENTINELS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
 FAR = 15.0  # standard deviations
+_SAID = 5  # columns that are named
 UNITS = 20.0  # for normal values this is 33 standard deviations, for lognormal ones (σ = 1) one in 200 000
 
 
@@ -75,7 +76,8 @@ def unusual_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
                 f"{name!r} has a value {away:.0f} standard deviations from the mean ({place}); such a row may turn a "
                 "component towards itself, so look at it."
             )
-    return found
+    more = len(found) - _SAID
+    return found[:_SAID] + ([f"such codes and rows are in {more} more columns."] if more > 0 else [])
 
 
 class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

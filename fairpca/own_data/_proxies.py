@@ -69,12 +69,13 @@ def joint_proxy(
     # Random parts of the target encoding are fixed, so that a report can be made again.
     encoder = ColumnTransformer([("words", TargetEncoder(random_state=0), words)], remainder="passthrough")
     trees = HistGradientBoostingClassifier(
-        max_iter=40, max_leaf_nodes=15, min_samples_leaf=10, class_weight="balanced", early_stopping=False,
-        random_state=0,
-    )  # fmt: skip
+        max_iter=40, max_leaf_nodes=15, min_samples_leaf=10, early_stopping=False, random_state=0
+    )
     model = make_pipeline(encoder, trees) if words else trees
     parts = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    return float(balanced_accuracy_score(codes, cross_val_predict(model, pd.DataFrame(columns), codes, cv=parts)))
+    known = cross_val_predict(model, pd.DataFrame(columns), codes, cv=parts, method="predict_proba")
+    # Each group weighs the same: a row is given to the group that is likelier than its share by the largest factor.
+    return float(balanced_accuracy_score(codes, (known / np.bincount(codes)).argmax(axis=1)))
 
 
 def strong(accuracy: float, n_groups: int) -> bool:
