@@ -215,9 +215,8 @@ class Split:
         self, train: Rows, test: Rows, n_components: int, settings: Settings | None = None, seed: int = 0
     ) -> None:
         if train.groups.labels != test.groups.labels:
-            raise ValueError(
-                f"training and test groups differ: {shown_labels(train.groups.labels)} and {shown_labels(test.groups.labels)}."
-            )
+            labels = [shown_labels(rows.groups.labels) for rows in (train, test)]
+            raise ValueError(f"training and test groups differ: {labels[0]} and {labels[1]}.")
         absent = [train.groups.labels[g] for g in np.flatnonzero((train.groups.counts < 2) | (test.groups.counts < 2))]
         if absent:
             raise ValueError(
