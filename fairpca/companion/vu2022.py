@@ -10,7 +10,7 @@ import numpy as np
 
 from fairpca import FPCA, PCA, RFPCA, MinMaxFairPCA
 
-__all__ = ["ETAS", "compared", "judge", "rescaled"]
+__all__ = ["ETAS", "compared", "judge", "means", "rescaled", "split_groups"]
 
 ETAS = (*(0.25 * i for i in range(1, 18)), 0.1)
 
@@ -45,18 +45,46 @@ def compared(
         yield "", PCA(k)
 
 
-def judge(model: Any, X: np.ndarray, group: np.ndarray) -> dict[str, float]:
-    """Return the error of all rows about zero, and of each group about its mean."""
+def judge(
+    model: Any,
+    X: np.ndarray,
+    group: np.ndarray,
+    rows: np.ndarray | None = None,
+    centres: np.ndarray | None = None,
+) -> dict[str, float]:
+    """Return the error of all rows X about zero, and of each group about a centre.
+
+    By default a group's error is that of its rows in X about their mean.
+    """
+    rows = X if rows is None else rows
+    centres = means(rows, group) if centres is None else centres
     P = model.components_.T @ model.components_  # printed FairPCA: no projection
 
-    def error(rows: np.ndarray) -> float:
-        return float(np.mean(np.sum((rows - rows @ P) ** 2, axis=1)))
+    def error(points: np.ndarray) -> float:
+        return float(np.mean(np.sum((points - points @ P) ** 2, axis=1)))
 
-    own = [error(X[group == g] - X[group == g].mean(axis=0)) for g in (0, 1)]
+    own = [error(rows[group == g] - centres[g]) for g in (0, 1)]
     return {
         "are": error(X), "abdiff": abs(own[0] - own[1]),
         "error_0": own[0], "error_1": own[1],
     }
+
+
+def means(X: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Return the mean of each group."""
+    return np.array([X[group == g].mean(axis=0) for g in (0, 1)])
+
+
+def split_groups(
+    group: np.ndarray, share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a share of each group for training, in the order of the authors' program."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.permutation(np.flatnonzero(group == g)) for g in (0, 1)]
+    cut = [int(share * len(own)) for own in rows]
+    train = np.concatenate([own[:n] for own, n in zip(rows, cut, strict=True)])
+    test = np.concatenate([own[n:] for own, n in zip(rows, cut, strict=True)])
+    return rng.permutation(train), rng.permutation(test)
 
 
 def rescaled(X: np.ndarray) -> np.ndarray:

@@ -13,30 +13,12 @@ from fairpca.datasets import load, standardise
 from fairpca.experiments.engine.runner import load_results, stored_names
 from fairpca.experiments.engine.verdicts import Verdict, as_records, decide, register_claims
 from fairpca.experiments.vu2022 import methods
-from fairpca.experiments.vu2022.dimensions import FIGURES
 from fairpca.experiments.vu2022.protocol import Rows
 from fairpca.experiments.vu2022.tables import FACES, K
 from fairpca.metrics import reconstruction_errors
 from fairpca.solvers.rfpca import GroupObjective
 
 __all__ = ["run_claims"]
-
-_SLACK = 1e-6
-
-
-def _dimensions() -> Iterator[Verdict]:
-    """Judge Figure 3; of Figures 7 to 16 the text only says that they collect errors."""
-    table: Any = load_results("vu2022/dimensions").table
-    ((dataset, part),) = (key for key, number in FIGURES.items() if number == 3)
-    rows = table[(table["dataset"] == dataset) & (table["part"] == part)]
-    rows = rows[(rows["protocol"] == "printed") | (rows["method"] == "pca")]
-    errors = rows.pivot_table(index="d", columns=["metric", "method"], values="mean")
-    gap = (errors["error_0"] - errors["error_1"]).abs()
-    wins = int((gap["rfpca"] <= gap.min(axis=1) + _SLACK).sum())
-    below = int((gap["rfpca"] <= gap["pca"] + _SLACK).sum())
-    ours = f"smallest gap at {wins} of {len(gap)} k; not above PCA's at {below}"
-    reason = "At the other numbers of components another method has the smaller gap."
-    yield decide("fig3-smaller-gap", wins == len(gap), ours, reason, "holds in part" if wins else "fails")
 
 
 def _radius() -> Iterator[Verdict]:
@@ -213,7 +195,6 @@ def _restarts() -> Iterator[Verdict]:
 
 
 _PARTS = {
-    "vu2022/dimensions": _dimensions,
     "vu2022/radius": _radius,
     "vu2022/tables": _tables,
     "vu2022/table2": _protocol,
@@ -234,7 +215,7 @@ register_claims(
     run_claims,
     "Verdicts on the statements about figures and tables",
     inputs=(
-        *(f"vu2022/{stem}" for stem in ("dimensions", "radius", "rounding", "tables", "table2")),
+        *(f"vu2022/{stem}" for stem in ("radius", "rounding", "tables", "table2")),
         *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
     ),
 )

@@ -15,7 +15,7 @@ from fairpca import synthetic
 from fairpca.datasets import describe
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, lists, numbers, register_settings
-from fairpca.experiments.vu2022 import dimensions, methods, radius, table2
+from fairpca.experiments.vu2022 import methods, radius, table2
 from fairpca.experiments.vu2022.protocol import run_split, split_rows
 from fairpca.experiments.vu2022.tables import FACES, K
 
@@ -66,24 +66,9 @@ def _chosen_mu(statement: str, value: float) -> tuple[str, bool, str]:
     return f"mu = {_listed(used)}", _same(stated, used), reason
 
 
-def _one_setting(statement: str, value: float) -> tuple[str, bool, str]:
-    used = (dimensions.ETA, *dimensions.RFPCA_SETTING["alpha"], *dimensions.RFPCA_SETTING["lam"])
-    (stated,) = lists(statement)
-    return f"eta, alpha, lambda = {_listed(used)}", _same(stated, used), "Other values."
-
-
 def _folds(statement: str, value: float) -> tuple[str, bool, str]:
     folds = inspect.signature(run_split).parameters["n_folds"].default
     return f"{folds} folds, first minimum of ABDiff + ARE", folds == value, "Another number of folds."
-
-
-def _halves(statement: str, value: float) -> tuple[str, bool, str]:
-    return f"{100 * dimensions.SHARE:g} % of each group", value == 100 * dimensions.SHARE, "Another share."
-
-
-def _repeats(statement: str, value: float) -> tuple[str, bool, str]:
-    splits = _cells("dimensions", "split", method="rfpca", protocol="printed")
-    return f"{splits} splits", splits == value, "Another number of splits."
 
 
 def _splits(statement: str, value: float) -> tuple[str, bool, str]:
@@ -179,9 +164,6 @@ SETTINGS: dict[str, Setting] = {
     "splits": _splits,
     "faces": _faces,
     "folds": _folds,
-    "halves": _halves,
-    "halves-repeats": _repeats,
-    "halves-values": _one_setting,
     "small-deviations": _small_deviations,
     "groups-energy": _groups("energy"),
     "groups-german": _groups(
@@ -200,5 +182,5 @@ register_settings(
     "vu2022",
     SETTINGS,
     "What the paper says about its settings, beside those of its program",
-    inputs=(f"vu2022/{stem}" for stem in ("dimensions", "radius", "table2", "tables")),
+    inputs=(f"vu2022/{stem}" for stem in ("radius", "table2", "tables")),
 )

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import RFPCA, published
-from fairpca._resources import paper_path
+from fairpca import PCA, RFPCA, MinMaxFairPCA, published
+from fairpca._resources import data_path
 from fairpca.companion import stored
 from fairpca.datasets import load, standardise
 from fairpca.datasets._catalog import CATALOG
 from fairpca.experiments.engine.runner import get, load_results, recompute, run
-from fairpca.experiments.vu2022 import claims, dimensions, methods, radius, rounding, table2, tables
+from fairpca.experiments.vu2022 import claims, methods, radius, rounding, table2, tables
 from fairpca.experiments.vu2022.protocol import Rows, run_split, split_rows
 from fairpca.synthetic import vu_radius, vu_toy
 
@@ -117,41 +117,46 @@ def test_radius_as_the_text_fixes_it():
 
 
 @pytest.mark.parametrize("method", ["pca", "rfpca", "fairpca"])
-def test_dimensions_as_the_text_fixes_them(method):
-    """Half of each group trains; alpha = 0.15, lambda = 0.5, eta = 0.1; errors by group in both parts."""
-    data = load("e_coli")
+def test_dimensions_are_errors_of_groups_in_both_halves(method):
+    """Half of each group trains; alpha = 0.15, lambda = 0.5, eta = 0.1; the rows' own errors about training means."""
+    data, stream = load("wine_quality"), np.random.RandomState(2)
+    model = {
+        "pca": PCA(2),
+        "rfpca": RFPCA(2, alpha=0.15, lam=0.5, centering="none", solver="subgradient", variant="vu2022_code"),
+        "fairpca": MinMaxFairPCA(2, solver="mw", variant="vu2022_code", max_iter=1000, options={"eta": 0.1}),
+    }[method]
+    if method == "rfpca":
+        model.set_params(max_iter=1000, options={"n_starts": 21}, random_state=stream)
+    groups, rng = np.asarray(data.group_code), np.random.default_rng(2)
+    parts = [[], []]
+    for a in (0, 1):
+        rows = np.flatnonzero(groups == a)
+        rng.shuffle(rows)
+        parts[0].extend(rows[: len(rows) // 2])
+        parts[1].extend(rows[len(rows) // 2 :])
+    for rows in parts:
+        rng.shuffle(rows)
     X = np.asarray(data.X, dtype=float)
-    setting = {"pca": {}, "rfpca": {"alpha": 0.15, "lam": 0.5}, "fairpca": {"options": {"eta": 0.1}}}[method]
-    compared = getattr(methods, method)("stated" if method == "pca" else "printed")
-    train, test = split_rows(data.group_code, 0.5, 2)
-    assert abs(len(train) - len(test)) <= 2
-    whole = {name: (values[0],) for name, values in compared.grid.items()}
-    outcome = run_split(X, data.group_code, replace(compared, grid=whole), k=2, seed=2, share=0.5)
-    (model,) = compared.fit(outcome.train, 2, np.random.RandomState(2), setting)
-    P = model.components_.T @ model.components_
-    runner = {"pca": dimensions.run_pca, "rfpca": dimensions.run_rfpca, "fairpca": dimensions.run_fairpca}[method]
-    found = runner(dataset="e_coli", split=2, method=method, d=2, protocol="printed")
-    means = [outcome.train.X[outcome.train.groups == a].mean(axis=0) for a in (0, 1)]
-    for part, rows in (("train", outcome.train), ("test", outcome.test)):
+    X = (X - X[parts[0]].mean(axis=0)) / X[parts[0]].std(axis=0)
+    P = model.fit(X[parts[0]], sensitive_features=groups[parts[0]]).components_
+    P = P.T @ P
+    cells = stored("vu2022/dimensions").cells.query("dataset == 'wine_quality' and split == 2 and d == 2")
+    (found,) = cells[
+        (cells["method"] == method) & (cells["protocol"] == ("stated" if method == "pca" else "printed"))
+    ].to_dict("records")
+    for part, rows in zip(("train", "test"), parts, strict=True):
         for a in (0, 1):
-            own = rows.X[rows.groups == a] - means[a]
-            assert found[f"error_{a}:{part}"] == pytest.approx(np.sum((own - own @ P) ** 2) / len(own))
+            own = X[[i for i in rows if groups[i] == a]] - X[[i for i in parts[0] if groups[i] == a]].mean(axis=0)
+            assert found[f"error_{a}:{part}"] == pytest.approx(np.sum((own - own @ P) ** 2) / len(own), rel=1e-6)
+        assert found[f"are:{part}"] == pytest.approx(np.sum((X[rows] - X[rows] @ P) ** 2) / len(rows), rel=1e-6)
 
 
 def test_dimensions_cover_every_figure():
-    cells = pd.DataFrame([dict(cell) for cell in get("vu2022/dimensions").grid("paper")])
-    assert set(cells["dataset"]) == {dataset for dataset, _ in dimensions.FIGURES}
-    assert sorted(dimensions.FIGURES.values()) == [3, *range(7, 17)]
+    cells = stored("vu2022/dimensions").cells
+    assert set(cells["dataset"]) == {"biodeg", "default_credit", "e_coli", "magic", "steel", "wine_quality"}
     assert set(cells["split"]) == set(range(5))
-    assert dimensions.ETA == 0.1  # on E. Coli other steps end in the same place
     for dataset, rows in cells.groupby("dataset"):
-        p = CATALOG[dataset].n_features
-        assert sorted(set(rows["d"])) == [d for d in range(2, 21, 2) if d < p]
-    record = {f"{name}:{part}": value for part, value in (("train", 1.0), ("test", 2.0)) for name in dimensions._ERRORS}
-    table = get("vu2022/dimensions").tabulate(
-        pd.DataFrame([{"dataset": "e_coli", "split": 0, "method": "pca", "d": 2, "protocol": "stated", **record}])
-    )
-    assert table.set_index(["part", "metric"])["mean"].groupby("part").unique().to_dict() == {"train": 1.0, "test": 2.0}
+        assert sorted(set(rows["d"])) == [d for d in range(2, 21, 2) if d < CATALOG[dataset].n_features]
 
 
 def test_pareto_points_are_all_rows_at_every_setting():
@@ -221,7 +226,7 @@ def test_every_claim_is_judged_by_the_stored_results():
     assert (judged.loc[judged["verdict"] != "holds", "reason"] != "").all()
     others = [load_results(f"vu2022/claims_{stem}").table for stem in ("theory", "algorithm", "appendix")]
     ids = [*judged["id"], *(id for table in others for id in table["id"])]
-    pages = pd.read_csv(paper_path("results", "vu2022") / "statements.csv")["id"]
+    pages = pd.read_csv(data_path("results") / "vu2022" / "statements.csv")["id"]
     stated = set(published.load_claims("vu2022")["id"])
     assert sorted([*ids, *stated.intersection(pages)]) == sorted(stated)
     theorems = pd.concat(others).query("id.str.match('(thm|lemma|prop)') and not id.str.startswith('protocol')")
