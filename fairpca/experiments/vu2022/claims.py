@@ -21,29 +21,6 @@ from fairpca.solvers.rfpca import GroupObjective
 __all__ = ["run_claims"]
 
 
-def _radius() -> Iterator[Verdict]:
-    """Rise and fall count if they exceed two standard errors of the difference, paired by training sample."""
-    cells: Any = load_results("vu2022/radius").cells
-    improves: list[tuple[bool, str]] = []
-    worsens: list[tuple[bool, str]] = []
-    for setting, rows in cells.groupby("setting", sort=False):
-        sums = rows.pivot_table(index="split", columns="alpha", values="sum")
-        best = sums.mean().idxmin()
-        first, last = sums.columns[0], sums.columns[-1]
-        for found, other in ((improves, first), (worsens, last)):
-            difference = sums[other] - sums[best]
-            clear = difference.mean() > 2 * difference.std() / np.sqrt(len(difference))
-            values = (
-                f"{setting}: {sums[other].mean():.3f} at alpha = {other:.0f}, {sums[best].mean():.3f} at {best:.1f}"
-            )
-            found.append((bool(clear), values))
-    for name, found in (("fig4-improves", improves), ("fig4-saturates", worsens)):
-        clear = [good for good, _ in found]
-        text = "; ".join(values for _, values in found)
-        reason = "Not in every reading of the fixed radius is the difference above two standard errors."
-        yield decide(name, all(clear), text, reason, "holds in part" if any(clear) else "fails")
-
-
 def _wide(table: Any, exhibit: str, protocol: str, metric: str) -> Any:
     rows = table[(table["exhibit"] == exhibit) & (table["protocol"] == protocol) & (table["metric"] == metric)]
     wide = rows[rows["dataset"] != FACES].pivot_table(index="dataset", columns="method", values="mean")
@@ -195,7 +172,6 @@ def _restarts() -> Iterator[Verdict]:
 
 
 _PARTS = {
-    "vu2022/radius": _radius,
     "vu2022/tables": _tables,
     "vu2022/table2": _protocol,
 }
@@ -215,7 +191,7 @@ register_claims(
     run_claims,
     "Verdicts on the statements about figures and tables",
     inputs=(
-        *(f"vu2022/{stem}" for stem in ("radius", "rounding", "tables", "table2")),
+        *(f"vu2022/{stem}" for stem in ("rounding", "tables", "table2")),
         *(f"published/vu2022/{stem}" for stem in ("table1", "table2", "table3", "table4")),
     ),
 )

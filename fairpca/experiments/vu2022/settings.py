@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import synthetic
 from fairpca.datasets import describe
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, lists, numbers, register_settings
-from fairpca.experiments.vu2022 import methods, radius, table2
+from fairpca.experiments.vu2022 import methods, table2
 from fairpca.experiments.vu2022.protocol import run_split, split_rows
 from fairpca.experiments.vu2022.tables import FACES, K
 
@@ -110,40 +109,6 @@ def _small_deviations(statement: str, value: float) -> tuple[str, bool, str]:
     return text, left.empty and value == table2.SMALL, "They are still in the files."
 
 
-def _toy_covariances(statement: str, value: float) -> tuple[str, bool, str]:
-    """Estimate both covariances from the sample of Appendix D.2.1 with most rows, whose means are zero."""
-    X, groups = synthetic.vu_radius("test", random_state=0)
-    stated = [np.reshape(part, (2, 2)) for part in lists(statement)]
-    found = [X[groups == g].T @ X[groups == g] / np.sum(groups == g) for g in (0, 1)]
-    # Five standard errors of an entry of a sample covariance.
-    room = [5 * np.sqrt(2 / np.sum(groups == g)) * np.trace(C) for g, C in enumerate(stated)]
-    good = all(np.abs(a - b).max() < r for a, b, r in zip(found, stated, room, strict=True))
-    text = "; ".join(f"group {g}: {_listed(np.round(C, 2).ravel())}" for g, C in enumerate(found))
-    return f"estimated from the drawn rows, {text}", good, "Other covariances."
-
-
-def _radius_sizes(statement: str, value: float) -> tuple[str, bool, str]:
-    used = [
-        int(np.sum(synthetic.vu_radius(part, random_state=0).sensitive_features == g))
-        for part in ("test", "train")
-        for g in (0, 1)
-    ]
-    (stated,) = lists(statement)
-    return _listed(used), tuple(used) == stated, "Other sizes."
-
-
-def _radii(statement: str, value: float) -> tuple[str, bool, str]:
-    (ends,) = lists(statement)
-    used = radius.ALPHAS
-    good = len(used) == value and _same((used.min(), used.max()), ends) and bool(np.allclose(np.diff(used, 2), 0))
-    return f"{len(used)} values from {used.min():g} to {used.max():g}", good, "Another grid."
-
-
-def _simulations(statement: str, value: float) -> tuple[str, bool, str]:
-    count = _cells("radius", "split")
-    return f"{count} training samples, one test sample", count == value, "Another number of simulations."
-
-
 def _groups(name: str, reason: str = "Another threshold.") -> Setting:
     """Compare a threshold with the one by which the groups in the authors' file are known."""
 
@@ -170,11 +135,6 @@ SETTINGS: dict[str, Setting] = {
         "german_credit", "The column is attribute 13, the age in years, which has no amounts of money."
     ),
     "groups-skillcraft": _groups("skillcraft"),
-    "toy-covariances": _toy_covariances,
-    "radius-sizes": _radius_sizes,
-    "radius-simulations": _simulations,
-    "radius-penalty": _number(radius.LAM, "as penalty"),
-    "radius-grid": _radii,
 }
 
 
@@ -182,5 +142,5 @@ register_settings(
     "vu2022",
     SETTINGS,
     "What the paper says about its settings, beside those of its program",
-    inputs=(f"vu2022/{stem}" for stem in ("radius", "table2", "tables")),
+    inputs=(f"vu2022/{stem}" for stem in ("table2", "tables")),
 )
