@@ -348,10 +348,9 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         ratio = self.explained_variance_ / total if total > 0 else np.zeros_like(self.explained_variance_)
         self.explained_variance_ratio_ = ratio
         self.n_iter_ = max(int(result.n_iter), 1)
-        if result.status in ("max_iter", "infeasible"):
+        if result.status in ("max_iter", "not_found", "infeasible"):
             limit = f"stopped at its iteration limit (gap {result.gap:.2e}); raise max_iter or loosen tol"
-            infeasible = "no feasible subspace was found"
-            detail = result.extra.get("message", limit if result.status == "max_iter" else infeasible)
+            detail = result.extra.get("message", limit)
             warnings.warn(f"{type(self).__name__}: {detail}.", ConvergenceWarning, stacklevel=3)
         return self
 

@@ -122,8 +122,6 @@ def show(found: Comparison) -> None:
     for dimension in sorted(set(found.frame["n_components"])):
         print(f"\n{dimension} components, new rows:")
         print(_heads(found.table(dimension, wanted)).to_string(float_format=lambda value: f"{value:.3g}"))
-        for note in found.notes_on(dimension):
-            print(_cli_table.printable(note))
     rows = found.frame[(found.frame["metric"] == "error_gap") & found.frame["low"].notna()]
     print(f"\n{found.level:.0%} intervals for the gap between the groups' errors on new rows, % of the variance:")
     for row in rows.itertuples():

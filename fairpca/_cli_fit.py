@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
-        "--allow-infeasible", action="store_true", help="write also what does not meet the tolerance asked for"
+        "--allow-infeasible", action="store_true", help="write also a subspace that does not meet the tolerance"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     if {"-h", "--help"} & set(sys.argv):
@@ -94,7 +94,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         features = transformer.fit_transform(prepared.frame)
         estimator.fit(features, target, sensitive_features=prepared.groups)
     status = estimator.result_.status
-    if status == "infeasible" and not options.allow_infeasible:
+    if status in ("not_found", "infeasible") and not options.allow_infeasible:
         print(
             f"fairpca: error: {options.method} found no subspace that meets its tolerance, so nothing is written; "
             "loosen the tolerance with --set, or say --allow-infeasible.",
@@ -103,7 +103,7 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         return 1
     found = len(estimator.components_)
     if found != options.components:
-        _cli_table.warn(f"{found} components instead of {options.components}: {options.method} needs them.")
+        _cli_table.warn(f"{found} components instead of {options.components}: the solver's answer has more.")
     projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
     written = _beside_groups(prepared, projected)
     outputs.write(_contents(written, transformer, estimator, prepared, options))

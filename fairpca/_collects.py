@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
@@ -57,7 +58,7 @@ def check_two_rows(moments: GroupMoments) -> None:
 
 
 class CollectsMoments(metaclass=ABCMeta):
-    """``partial_fit``: batches of rows become moments, which are solved when a fitted attribute is asked for."""
+    """``partial_fit``: batches of rows become moments, which are solved at its end or in ``solve``."""
 
     _needs_rows: bool
     _uses_groups: bool
@@ -77,14 +78,23 @@ class CollectsMoments(metaclass=ABCMeta):
     def _forget(self) -> None:
         """Drop what was collected."""
         self.__dict__.pop("_collected", None)
-        self.__dict__.pop("_unsolved", None)
 
     @available_if(lambda self: not self._needs_rows)
-    def partial_fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of rows; the problem is solved when a fitted attribute is next asked for.
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        solve: bool = True,
+    ) -> Self:
+        """Add a batch of rows and solve for all rows so far.
 
-        Only moments are kept, so the result is that of :meth:`fit` on all rows together, whatever the batches; they
-        may have fewer rows than there are components, and lack groups. A model that was fitted by :meth:`fit` keeps no
+        Only moments are kept, so the result is that of :meth:`fit` on all rows together, whatever the batches. Where
+        solving after each batch costs too much, or the first batches lack groups, pass ``solve=False`` and call
+        :meth:`solve` after the last one; until then the model is not fitted. A batch stays collected where solving
+        raises an error. A model that was fitted by :meth:`fit` keeps no
         moments, so this starts anew then.
 
         Parameters
@@ -98,6 +108,8 @@ class CollectsMoments(metaclass=ABCMeta):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of the batch: a row of weight 2 counts as two rows. They are not scaled, since a batch
             does not know the others.
+        solve : bool, default=True
+            Whether to solve now.
 
         Returns
         -------
@@ -119,8 +131,7 @@ class CollectsMoments(metaclass=ABCMeta):
             self._collected = batch if before is None else before.merge(batch)
             for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
                 delattr(self, name)
-            self._unsolved = True
-        return self
+        return self.solve() if solve else self
 
     def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
         """Return the moments of a batch of rows."""
@@ -129,30 +140,23 @@ class CollectsMoments(metaclass=ABCMeta):
         moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
         return moments if names is None else replace(moments, feature_names=tuple(map(str, names)))
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only by what is not there: fitted attributes, while what partial_fit collected waits to be solved.
-        if (
-            name.endswith("_")
-            and not name.startswith("_")
-            and name not in _OF_THE_INPUT
-            and self.__dict__.get("_unsolved")
-        ):
-            self._solve_collected()
-            return getattr(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    @available_if(lambda self: not self._needs_rows)
+    def solve(self) -> Self:
+        """Solve for the rows that :meth:`partial_fit` collected.
 
-    def _solve_collected(self) -> None:
-        moments = self._collected
+        Returns
+        -------
+        self
+        """
+        moments: GroupMoments | None = self.__dict__.get("_collected")
+        if moments is None:
+            raise NotFittedError(f"{type(self).__name__} has collected no rows; call partial_fit first.")
         check_two_rows(moments)
         with fitting(self, moments):
-            self._unsolved = False
-            if moments.labels == (None,):
-                self._fit_ordinary(moments)
-            else:
-                self._fit_moments(moments)
+            return self._fit_ordinary(moments) if moments.labels == (None,) else self._fit_moments(moments)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "components_" in vars(self) or bool(self.__dict__.get("_unsolved"))
+        return "components_" in vars(self)
 
     def _warn_no_groups(self) -> None:
         if self._uses_groups:

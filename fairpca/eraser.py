@@ -218,7 +218,7 @@ class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, Base
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "mean_" in vars(self) or bool(self.__dict__.get("_unsolved"))
+        return "mean_" in vars(self)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None

@@ -115,7 +115,8 @@ class FPCA(BaseFairPCA):
     tol : float, default=1e-7
         Relative certified gap.
     max_iter : int, default=5000
-        Iterations of the splitting.
+        Iterations of the splitting. With ``constraints="mean"`` there is no splitting, and no limit: its dual problem
+        has one variable.
     options : FPCAOptions or mapping, optional
         Rare switches: standardisation, scale, shift, trace, rounding, ties, referee.
 

@@ -15,6 +15,7 @@ from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import (
+    ExactDimension,
     Objective,
     Rounding,
     Variant,
@@ -43,11 +44,18 @@ class MinMaxOptions(Options):
     time_limit : float or None
         For "dual" and "mw": seconds after which no further iteration begins. The model is that of the iterations made,
         with the bound that they prove; ``path`` gives each dimension so long.
+    n_starts : int
+        For "dual" and three or more groups, where the relaxed solution has extra dimensions: ascents at most. There are
+        fewer where by far the most end at the best value.
+    random_state : int
+        Seed of the starts of these ascents. The first, from the relaxed solution, is not random.
     """
 
     rounding: Rounding = "lp"
     eta: float | None = None
     time_limit: float | None = None
+    n_starts: int = 60
+    random_state: int = 0
 
     def check(self) -> None:
         """Raise for numbers out of range."""
@@ -55,15 +63,19 @@ class MinMaxOptions(Options):
             check_number("eta", self.eta, low=0, low_open=True)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, low=0, low_open=True)
+        check_number("n_starts", self.n_starts, low=1, integer=True)
+        check_number("random_state", self.random_state, low=0, integer=True)
 
 
 class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     """Subspace that minimises the largest reconstruction loss of any group.
 
     The loss of a group is its reconstruction error, averaged over its rows, less the error that its own PCA of the
-    same dimension leaves (Definitions 4.2-4.4). Any number of groups. For two groups the exact solution has
-    ``n_components`` dimensions and equal losses (Theorem 4.5); for k groups it may need up to
-    ``floor(sqrt(2 k + 1/4) - 3/2)`` more.
+    same dimension leaves (Definitions 4.2-4.4). Any number of groups. For two groups the solution is optimal, and the
+    losses are equal (Theorem 4.5). For k groups the relaxation of the literature is solved to optimality; its answer
+    may have up to ``floor(sqrt(2 k + 1/4) - 3/2)`` components more. Where it does, the model is the best subspace of
+    ``n_components`` dimensions that ascents from several starts find, and the relaxation bounds what any other could
+    gain (see Notes).
 
     Parameters
     ----------
@@ -84,23 +96,26 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     nested : bool, default=False
         Choose one direction at a time, each the best addition to those before it: leaving out the last components
         leaves a solution, and every axis means something by itself (after Matakos et al. 2025). "dual" only.
+    extra_dimensions : bool, default=False
+        Return the solution of the relaxation also where it has more than ``n_components`` components. "sdp" and "mw"
+        are the paper's algorithms, whose answers may always have more.
     centering : {"group", "overall", "none"}, default="group"
         What is subtracted before second moments are taken. The paper centres each group by its own mean.
         ``transform`` subtracts the overall mean (nothing for "none"), because it knows no groups.
     tol : float, default=1e-9
         Relative duality gap for status "optimal" (for "sdp" at least 1e-6).
     max_iter : int, default=100
-        Decompositions ("dual"), interior-point iterations ("sdp"), or T, all of which are made ("mw", a million at
-        most).
+        Decompositions, and steps of each ascent ("dual"), interior-point iterations ("sdp"), or T, all of which are
+        made ("mw", a million at most).
     options : MinMaxOptions or mapping, optional
-        Rare switches by name: ``rounding``, ``eta``, ``time_limit``.
+        Rare switches by name: ``rounding``, ``eta``, ``time_limit``, ``n_starts``, ``random_state``.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_out, n_features)
-        Orthonormal rows, by decreasing explained variance (``nested=True``: in the order of choice). Where the
-        solution has fractional eigenvalues (see Notes)
-        they are n_components plus a few, orthogonal, and shorter than one.
+        Orthonormal rows, by decreasing explained variance (``nested=True``: in the order of choice). With
+        ``extra_dimensions=True``, "sdp" and "mw" there may be more than ``n_components``; they are then orthogonal,
+        and some are shorter than one (see Notes).
     mean_ : ndarray of shape (n_features,)
         What ``transform`` subtracts.
     groups_ : tuple
@@ -115,6 +130,13 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
 
     Notes
     -----
+    ``result_.status`` is "optimal" where the gap to the bound is at most ``tol``: always for two groups, and for more
+    wherever the relaxed solution has ``n_components`` dimensions. Otherwise it is "converged": no small change of the
+    subspace is better, and ``bound`` is proved. The gap then has two parts that are not known apart: what the search
+    may have missed, and what the relaxation promises too much. With exactly d dimensions even an approximation within
+    a constant factor takes exponential time in general, under common hypotheses (Song et al. 2024).
+    ``result_.extra["values"]`` has the value at which each start ended.
+
     When a solver returns a matrix P with fractional eigenvalues, ``transform`` is the paper's affine map: coordinate
     j is ``sqrt(1 - sqrt(1 - lambda_j)) u_j'(x - mean)``, and ``inverse_transform`` of it is the paper's affine
     projection ``P* (x - mean) + mean``, whose losses are ``losses_``.
@@ -123,7 +145,8 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
     ----------
     S. Samadi, U. Tantipongpipat, J. Morgenstern, M. Singh, S. Vempala: The Price of Fair PCA: One Extra Dimension.
     NeurIPS 2018. U. Tantipongpipat, S. Samadi, M. Singh, J. Morgenstern, S. Vempala: Multi-Criteria Dimensionality
-    Reduction with Applications to Fairness. NeurIPS 2019.
+    Reduction with Applications to Fairness. NeurIPS 2019. Z. Song, A. Vakilian, D. P. Woodruff, S. Zhou: On Socially
+    Fair Low-Rank Approximation and Column Subset Selection. NeurIPS 2024.
 
     Examples
     --------
@@ -145,6 +168,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
         solver: Literal["dual", "sdp", "mw"] = "dual",
         variant: Variant = "printed",
         nested: bool = False,
+        extra_dimensions: bool = False,
         centering: Centering = "group",
         tol: float = 1e-9,
         max_iter: int = 100,
@@ -155,6 +179,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
         self.solver = solver
         self.variant = variant
         self.nested = nested
+        self.extra_dimensions = extra_dimensions
         self.centering = centering
         self.tol = tol
         self.max_iter = max_iter
@@ -165,10 +190,18 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
         check_number("max_iter", self.max_iter, low=1, integer=True)
         if self.objective == "nash" and self.solver != "dual":
             raise ValueError(f"objective='nash' is solved by solver='dual' only; got solver={self.solver!r}.")
-        if not isinstance(self.nested, (bool, np.bool_)):
-            raise TypeError(f"nested must be True or False; got {self.nested!r}.")
+        for name in ("nested", "extra_dimensions"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}.")
         if self.nested and self.solver != "dual":
             raise ValueError(f"nested=True is for solver='dual' only; got solver={self.solver!r}.")
+        if self.nested and self.extra_dimensions:
+            raise ValueError("nested=True chooses n_components directions; leave extra_dimensions=True out.")
+
+    @property
+    def _exact(self) -> ExactDimension | None:
+        """How exactly n_components dimensions are looked for, unless more are wanted."""
+        return None if self.extra_dimensions else ExactDimension(self._options.n_starts, self._options.random_state)
 
     def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
         if self.solver != "dual":
@@ -183,6 +216,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             tol=self.tol,
             max_iter=self.max_iter,
             time_limit=self._options.time_limit,
+            exact=self._exact,
         )
 
     def _rotates(self) -> bool:
@@ -202,6 +236,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 time_limit=self._options.time_limit,
+                exact=self._exact,
             )
         if self.solver == "sdp":
             return solve_minmax_sdp(
@@ -255,5 +290,6 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             tol=first.tol,
             max_iter=first.max_iter,
             time_limit=first._options.time_limit,
+            exact=first._exact,
         )
         return [results[d - 1] for d in dimensions]

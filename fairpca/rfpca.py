@@ -97,6 +97,8 @@ class RFPCA(FrontierMixin, BaseFairPCA):
         of all rows, which is "overall" for raw data.
     max_iter : int, default=1000
         Steps of "subgradient" from each start, or the limit for "exact" (eigen-decompositions) and "mm" (steps).
+        "exact" makes the few eigen-decompositions with which it begins in any case; ``result_.n_iter`` of "mm" counts
+        the steps of its last descent.
     random_state : int, RandomState or None, default=None
         Random starts of "subgradient". A ``RandomState`` passed from fit to fit is consumed as the published code
         consumes numpy's global stream.

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from minmax_cases import moments
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from fairpca import GroupMoments, MinMaxFairPCA
+from fairpca import GroupMoments, MinMaxFairPCA, WideRows
 from fairpca.linalg import subspace_distance
 
 
@@ -103,7 +104,7 @@ def test_affine_map_of_transform(rows):
     angles = np.repeat(np.deg2rad([0, 60, 120]), 2)
     X = np.stack((np.cos(angles), np.sin(angles)), axis=1) * np.tile([1, -1], 6 // 2)[:, None]
     s = np.repeat(list("abc"), 2)
-    model = MinMaxFairPCA(1).fit(X, sensitive_features=s)
+    model = MinMaxFairPCA(1, extra_dimensions=True).fit(X, sensitive_features=s)
     Z = model.transform(X)
     assert Z.shape == (6, 2)
     shrink = np.sqrt(1 - np.sqrt(0.5))
@@ -138,6 +139,69 @@ def test_maps_with_more_columns_keep_the_contract(options, rows):
     centred = centred_groups(X, s)
     errors = [np.sum((A - A @ V.T @ V) ** 2) / len(A) for A in centred]
     assert model.errors_ == pytest.approx(errors, abs=1e-8)
+
+
+@pytest.fixture(scope="module")
+def many_groups():
+    """Twenty groups, each along a direction of its own: the relaxation has more dimensions than asked for."""
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((20, 6))
+    codes = np.repeat(np.arange(20), 12)
+    return rng.standard_normal((240, 1)) * directions[codes] + 0.1 * rng.standard_normal((240, 6)), codes
+
+
+@pytest.mark.parametrize("objective", ["loss", "error", "variance", "nash"])
+def test_many_groups_get_as_many_components_as_asked_for(objective, many_groups):
+    X, s = many_groups
+    model = MinMaxFairPCA(2, objective=objective).fit(X, sensitive_features=s)
+    relaxed = MinMaxFairPCA(2, objective=objective, extra_dimensions=True).fit(X, sensitive_features=s)
+    assert model.transform(X).shape == (240, 2) and relaxed.transform(X).shape[1] > 2
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-12)
+    assert (relaxed.result_.status, model.result_.status) == ("optimal", "converged")
+    assert model.result_.bound == pytest.approx(relaxed.result_.bound) and model.result_.certificate == "proof"
+    sign = 1 if model.result_.sense == "max" else -1
+    assert 0 < sign * (model.result_.bound - model.result_.objective) < 0.2 * abs(model.result_.bound)
+    errors = [np.sum((A - A @ model.components_.T @ model.components_) ** 2) / len(A) for A in centred_groups(X, s)]
+    assert model.errors_ == pytest.approx(errors)
+    nested = MinMaxFairPCA(2, objective=objective, nested=True).fit(X, sensitive_features=s)
+    assert sign * (model.result_.objective - nested.result_.objective) >= -1e-9
+
+
+def test_every_way_in_gives_the_same_components(many_groups):
+    X, s = many_groups
+    model = MinMaxFairPCA(2, objective="variance")
+    expected = clone(model).fit(X, sensitive_features=s)
+    path = model.path(X, sensitive_features=s, n_components=[1, 2])
+    assert [len(fitted.components_) for fitted in path] == [1, 2]
+    parts = clone(model)
+    for rows in (slice(0, 100), slice(100, 240)):
+        parts.partial_fit(X[rows], sensitive_features=s[rows])
+    wide = clone(model).fit(WideRows(X, s))
+    assert wide.result_.certificate == "estimate" and wide.result_.status == "converged"
+    for other in (path[1], parts, wide, clone(model).fit(GroupMoments.from_data(X, s))):
+        assert other.result_.objective == pytest.approx(expected.result_.objective, rel=1e-7)
+        assert subspace_distance(other.components_.T, expected.components_.T) < 1e-4
+
+
+def test_starts_and_limits_of_the_search(many_groups):
+    X, s = many_groups
+    one = MinMaxFairPCA(2, options={"n_starts": 1}).fit(X, sensitive_features=s).result_
+    more, again = (
+        MinMaxFairPCA(2, options={"n_starts": 40, "random_state": 3}).fit(X, sensitive_features=s) for _ in range(2)
+    )
+    np.testing.assert_array_equal(more.components_, again.components_)
+    assert len(one.extra["values"]) == 1 and more.result_.objective <= one.objective + 1e-12
+    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
+        hurried = MinMaxFairPCA(2, options={"time_limit": 1e-9}).fit(X, sensitive_features=s)
+    assert hurried.components_.shape == (2, 6) and hurried.result_.status == "max_iter"
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        assert len(MinMaxFairPCA(2, max_iter=1).fit(X, sensitive_features=s).components_) == 2
+    with pytest.raises(ValueError, match="n_starts"):
+        MinMaxFairPCA(2, options={"n_starts": 0}).fit(X, sensitive_features=s)
+    with pytest.raises(TypeError, match="extra_dimensions must be True or False; got 2"):
+        MinMaxFairPCA(2, extra_dimensions=2).fit(X, sensitive_features=s)
+    with pytest.raises(ValueError, match="leave extra_dimensions=True out"):
+        MinMaxFairPCA(2, nested=True, extra_dimensions=True).fit(X, sensitive_features=s)
 
 
 def test_path_is_a_list_of_fitted_estimators(rows):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FPCA, MBFPCA, PCA, RFPCA, GroupMoments, MinMaxFairPCA
+from fairpca import FPCA, MBFPCA, PCA, RFPCA, GroupMoments, LinearEraser, MeanFairPCA, MinMaxFairPCA
 from fairpca.linalg import orthonormal, subspace_distance
 
 MOMENTS_ONLY = [estimator for estimator in CONFIGURED if not estimator._needs_rows]
@@ -279,8 +279,9 @@ def test_batches_fit_as_all_rows_do(estimator, rows):
             given = None if weight is None else np.maximum(weight[batch], 0)
             if given is not None and not given.any():
                 continue
-            model.partial_fit(X.iloc[batch], sensitive_features=sex[batch], sample_weight=given)
+            model.partial_fit(X.iloc[batch], sensitive_features=sex[batch], sample_weight=given, solve=False)
         assert "components_" not in vars(model)
+        model.solve()
         assert apart(model, whole) < 1e-7
         np.testing.assert_allclose(model.result_.objective, whole.result_.objective, rtol=1e-7)
         assert list(model.feature_names_in_) == list("abcdef")
@@ -292,36 +293,53 @@ def test_batches_fit_as_all_rows_do(estimator, rows):
         assert apart(whole, repeated) < 1e-6
 
 
-def test_solving_waits_until_something_is_asked_for(rows):
+ESTIMATORS = (PCA, MinMaxFairPCA, FPCA, RFPCA, MeanFairPCA, LinearEraser, MBFPCA)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_looking_at_attributes_solves_nothing(rows, kind):
     X, sex = rows
-    model = RFPCA(2)
+    model = kind()
+    if kind is not MBFPCA:
+        model.partial_fit(X, sensitive_features=sex, solve=False)
+    before = set(vars(model))
+    for name in [*dir(kind().fit(X, sensitive_features=sex)), "nothing_"]:
+        if not name.startswith("__"):
+            hasattr(model, name)
+    assert set(vars(model)) == before and not hasattr(model, "components_") and not hasattr(model, "mean_")
     with pytest.raises(NotFittedError):
         model.transform(X)
-    with pytest.raises(AttributeError, match="'RFPCA' object has no attribute 'components_'"):
-        model.components_  # noqa: B018
+
+
+def test_a_batch_is_solved_at_its_end_or_when_asked(rows):
+    X, sex = rows
+    model = RFPCA(2)
+    with pytest.raises(NotFittedError, match="call partial_fit first"):
+        model.solve()
     model.partial_fit(X[:60], sensitive_features=sex[:60])
     first = model.transform(X)
-    assert "components_" in vars(model)
-    model.partial_fit(X[60:], sensitive_features=sex[60:])
-    assert "components_" not in vars(model) and not np.allclose(np.abs(model.transform(X)), np.abs(first))
-    with pytest.raises(AttributeError, match="nothing_"):
-        model.nothing_  # noqa: B018
+    model.partial_fit(X[60:], sensitive_features=sex[60:], solve=False)
+    assert "components_" not in vars(model)
+    assert not np.allclose(np.abs(model.solve().transform(X)), np.abs(first))
     moments = GroupMoments.from_data(X, sex)
     parts = RFPCA(2).partial_fit(GroupMoments.from_data(X[:60], sex[:60]))
     parts.partial_fit(X[60:], sensitive_features=sex[60:])
     assert subspace_distance(parts.components_.T, RFPCA(2).fit(moments).components_.T) < 1e-8
     model.fit(X[:60], sensitive_features=sex[:60])
     np.testing.assert_allclose(model.transform(X), first)
+    with pytest.raises(NotFittedError, match="call partial_fit first"):  # fit keeps no rows
+        model.solve()
 
 
 def test_fewer_rows_than_a_fit_needs(rows):
     X, sex = rows
-    model = PCA(1).partial_fit(X[:1], sensitive_features=sex[:1])
-    for _ in range(2):
-        with pytest.raises(ValueError, match=r"1 sample\(s\) so far"):
-            model.transform(X)
+    model = PCA(1)
+    with pytest.raises(ValueError, match=r"1 sample\(s\) so far.*solve=False"):
+        model.partial_fit(X[:1], sensitive_features=sex[:1])
+    with pytest.raises(NotFittedError):
+        model.transform(X)
     model.partial_fit(X[1:], sensitive_features=sex[1:])
-    assert model.components_.shape == (1, 6)
+    np.testing.assert_allclose(model.mean_, X.mean())  # the first row counts
 
 
 def test_batches_without_groups_and_with_other_columns(rows):
@@ -336,10 +354,10 @@ def test_batches_without_groups_and_with_other_columns(rows):
         model.partial_fit(X.rename(columns={"a": "z"}))
     assert subspace_distance(model.components_.T, PCA(2).fit(X).components_.T) < 1e-10
     three = np.arange(120) % 3
-    wrong = FPCA(2).partial_fit(X, sensitive_features=three)
+    wrong = FPCA(2).partial_fit(X, sensitive_features=three, solve=False)
     for _ in range(2):
         with pytest.raises(ValueError, match="exactly two"):
-            wrong.components_  # noqa: B018
+            wrong.solve()
 
 
 def test_who_needs_rows_has_no_partial_fit_and_no_weights(rows):

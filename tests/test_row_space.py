@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from fairpca import FPCA, MBFPCA, PCA, RFPCA, GroupMoments, LinearEraser, MeanFairPCA, MinMaxFairPCA
 from fairpca._row_space import RowSpace
+from fairpca.report import compare
 
 ESTIMATORS = [
     PCA(2),
@@ -128,3 +129,18 @@ def test_what_depends_on_the_features_keeps_them():
     ):
         here, there = fitted(model, X, groups), without_coordinates(model, X, groups)
         np.testing.assert_array_equal(here.components_, there.components_)
+
+
+def test_comparisons_of_few_rows(monkeypatch):
+    """Of methods in which a rotation of the features changes nothing; of others the features are kept."""
+    X, groups = table(3, n=60, p=150)
+    chosen = ["pca", "minmax_loss", "rfpca", "mean_orthogonal"]
+
+    def values(**more):
+        found = compare(X, groups, n_parts=2, **more).values
+        return found.loc[found["metric"] != "seconds", "value"]
+
+    here, kept = values(methods=chosen, n_components=[1, 2]), values(methods=["group_standardised"])
+    monkeypatch.setattr(RowSpace, "of", lambda *_: None)
+    np.testing.assert_allclose(here, values(methods=chosen, n_components=[1, 2]), rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(kept, values(methods=["group_standardised"]))

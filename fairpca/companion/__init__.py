@@ -1,8 +1,8 @@
 """Compute an exhibit on its page: a grid of cells, kept on disk, stored with provenance, and compared."""
 
-from fairpca.companion._grid import Line, Results, grid, run, seed
+from fairpca.companion._frames import tidy
+from fairpca.companion._grid import grid, run, seed
 from fairpca.companion._statements import compare_with_print, statement
-from fairpca.companion._store import stored
-from fairpca.experiments.engine.frames import tidy
+from fairpca.companion._store import Results, stored
 
-__all__ = ["Line", "Results", "compare_with_print", "grid", "run", "seed", "statement", "stored", "tidy"]
+__all__ = ["Results", "compare_with_print", "grid", "run", "seed", "statement", "stored", "tidy"]

@@ -18,8 +18,8 @@ from typing import Any
 
 import joblib
 
+from fairpca.companion._frames import canonical_json
 from fairpca.datasets import digest, names
-from fairpca.experiments.engine.store import canonical_json
 
 PACKAGE = "fairpca"
 # Modules that run, show or file results. A change in them does not change a number.
@@ -47,46 +47,38 @@ class Code:
         SHA-256 by name of each data set that the code or an argument names.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        settings: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], settings: Sequence[Mapping[str, Any]] = ()) -> None:
         texts: list[str] = []
         constants: list[str] = []
         modules: set[str] = set()
-        seen: list[Any] = []
-        pending: list[tuple[str, Any]] = [("", function)]
+        seen: dict[int, Any] = {}  # keeps the objects, so that no other one gets their address
+        pending: list[tuple[str, Any]] = [(getattr(function, "__name__", "cell"), function)]
         while pending:
             name, item = pending.pop()
-            if any(item is other for other in seen):
+            if id(item) in seen:
                 continue
-            seen.append(item)  # kept, so that no other object gets its address
+            seen[id(item)] = item
             home = item.__name__ if inspect.ismodule(item) else getattr(item, "__module__", None) or ""
-            ours = home.partition(".")[0] == PACKAGE
-            modules |= {home} if ours else set()
-            if hasattr(item, "cache_info") and not ours:
+            on_page = home in (getattr(function, "__module__", ""), "__main__")
+            if home.partition(".")[0] == PACKAGE:
+                modules.add(home)
+            elif hasattr(item, "cache_info"):
                 raise TypeError(
-                    f"{name or function.__name__} has a cache, which worker processes cannot load. "
-                    "Remove the decorator, or move the function to fairpca/companion."
+                    f"{name} has a cache, which worker processes cannot load. Remove the decorator, or move the "
+                    "function to fairpca/companion."
                 )
             if isinstance(item, functools.partial):
-                pending += [
-                    (f"{name}.func", item.func),
-                    (f"{name}.args", (item.args, item.keywords)),
-                ]
-            elif inspect.isfunction(item) and home in (
-                function.__module__,
-                "__main__",
-            ):
+                pending.append((f"{name}.func", item.func))
+                pending.append((f"{name}.args", (item.args, item.keywords)))
+            elif inspect.isfunction(item) and on_page:
                 texts.append(_text(item))
-                modules |= set(_imported(item.__code__))
-                used = [(each, item.__globals__.get(each, each)) for each in _globals(item.__code__)]
-                pending += [(each, value) for each, value in used if value is not each]
+                uses = list(_uses(item.__code__))
+                modules |= {used for kind, used in uses if kind == "IMPORT_NAME" and used.partition(".")[0] == PACKAGE}
+                pending += [(used, item.__globals__[used]) for _, used in uses if used in item.__globals__]
                 pending += [(f"{name}.cell", cell.cell_contents) for cell in item.__closure__ or ()]
                 pending.append((f"{name}.defaults", (item.__defaults__, item.__kwdefaults__)))
-            elif inspect.isclass(item) and home in (function.__module__, "__main__"):
-                pending += [(f"{item.__name__}.{key}", value) for key, value in vars(item).items() if key[:2] != "__"]
+            elif inspect.isclass(item) and on_page:
+                pending += [(f"{name}.{key}", value) for key, value in vars(item).items() if key[:2] != "__"]
                 pending += [(base.__name__, base) for base in item.__bases__]
             elif not callable(item) and not inspect.ismodule(item):
                 texts.append(f"{name} = {joblib.hash(item)}")
@@ -94,14 +86,14 @@ class Code:
         closure = sorted(_closure(frozenset(modules)))
         texts = sorted(texts) + [f"{module} {_module_digest(module)}" for module in closure]
         self.digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-        own = [_skeleton(_tree(module)) for module in closure if module.startswith(f"{PACKAGE}.companion.")]
-        named = "\n".join([*texts, *constants, *own])
+        shared = [_skeleton(_tree(module)) for module in closure if module.startswith(f"{PACKAGE}.companion.")]
+        named = "\n".join([*texts, *constants, *shared])
         self._always = {name for name in names() if f"'{name}'" in named}
         given = {value for setting in settings for value in setting.values() if isinstance(value, str)}
         self.data = {name: digest(name) for name in names() if name in self._always | given}
 
     def key(self, setting: Mapping[str, Any]) -> str:
-        """Return what identifies the result of one cell: its arguments and its data."""
+        """Return what identifies the result of one cell: its code, its arguments and its data."""
         used = [value for name, value in self.data.items() if name in self._always or name in setting.values()]
         return str(joblib.hash((self.digest, canonical_json(setting), used)))
 
@@ -109,10 +101,7 @@ class Code:
 def _text(function: Callable[..., Any]) -> str:
     try:
         return _skeleton(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    except (
-        OSError,
-        SyntaxError,
-    ):  # made by exec, or a lambda inside a longer expression
+    except (OSError, SyntaxError):  # made by exec, or a lambda inside a longer expression
         code = function.__code__
         return f"{code.co_code.hex()} {code.co_names} {[c for c in code.co_consts if not isinstance(c, CodeType)]}"
 
@@ -130,57 +119,44 @@ def _skeleton(node: Any) -> str:
     return f"{type(node).__name__}({','.join(inside)})"
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
+def _uses(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Yield the global names and the modules that a function uses, also inside nested functions."""
+    kinds = ("LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME")
+    yield from ((step.opname, step.argval) for step in dis.get_instructions(code) if step.opname in kinds)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            yield from _codes(inner)
+            yield from _uses(inner)
 
 
-def _globals(code: CodeType) -> Iterator[str]:
-    for part in _codes(code):
-        yield from (step.argval for step in dis.get_instructions(part) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-
-
-def _imported(code: CodeType) -> Iterator[str]:
-    for part in _codes(code):
-        found = [step.argval for step in dis.get_instructions(part) if step.opname == "IMPORT_NAME"]
-        yield from (name for name in found if name.partition(".")[0] == PACKAGE)
-
-
-def _aside(module: str) -> bool:
-    """Whether a module does not count: it runs, shows or files results."""
+def _counts(module: str) -> bool:
+    """Return whether a module can change a number."""
     unit, _, rest = module.removeprefix(f"{PACKAGE}.").partition(".")
-    return unit in ASIDE or unit.startswith("_cli") or (unit == "companion" and (not rest or rest.startswith("_")))
+    runner = unit == "companion" and (not rest or rest.startswith("_"))
+    return module.partition(".")[0] == PACKAGE and not (unit in ASIDE or unit.startswith("_cli") or runner)
 
 
 @cache
 def _closure(modules: frozenset[str]) -> frozenset[str]:
     found: set[str] = set()
-    pending = [module for module in modules if not _aside(module)]
+    pending = list(modules)
     while pending:
         name = pending.pop()
-        if name not in found:
+        if name not in found and _counts(name):
             found.add(name)
-            pending += [module for module in _imports(name) if not _aside(module)]
+            pending += _imports(name)
     return frozenset(found)
 
 
 @cache
-def _imports(module: str) -> tuple[str, ...]:
-    found: set[str] = set()
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
-            found |= {_home(str(node.module), alias.name) for alias in node.names}
-    return tuple(name for name in found if name.partition(".")[0] == PACKAGE)
+def _imports(module: str) -> list[str]:
+    nodes = list(ast.walk(_tree(module)))
+    found = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    parents = [(str(node.module), node.names) for node in nodes if isinstance(node, ast.ImportFrom)]
+    return found + [_home(parent, alias.name) for parent, aliases in parents if _counts(parent) for alias in aliases]
 
 
 def _home(module: str, name: str) -> str:
     """Return the module that an imported name comes from, also where the package gives it away on first use."""
-    if _aside(module):
-        return module
     value = getattr(importlib.import_module(module), name, None)
     if inspect.ismodule(value) or (value is None and find_spec(f"{module}.{name}")):
         return f"{module}.{name}"

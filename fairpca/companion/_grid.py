@@ -16,7 +16,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,20 +27,9 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca.companion._code import Code
-from fairpca.companion._store import (
-    Cells,
-    as_stored,
-    build,
-    distance,
-    keep_digits,
-    origin,
-    read,
-    rows,
-    write,
-)
+from fairpca.companion._frames import Cells, canonical_columns, canonical_json, cells_frame
+from fairpca.companion._store import Results, as_stored, build, distance, keep_digits, origin, read, write
 from fairpca.datasets import facts, names, where
-from fairpca.experiments.engine.frames import canonical_columns, cells_frame
-from fairpca.experiments.engine.store import canonical_json
 
 Setting = dict[str, Any]
 ABOUT_CODE = (
@@ -86,53 +74,13 @@ def seed(exhibit: str, **key: Any) -> int:
     return int(np.random.SeedSequence(words.tolist()).generate_state(1, dtype=np.uint32)[0])
 
 
-class Line:
-    """A line on the page that says where numbers come from, or a verdict.
-
-    Parameters
-    ----------
-    text : str
-        What it says, in plain words.
-    mark : str
-        The class of the HTML paragraph.
-    markup : str
-        The text as HTML, where it has more than words.
-    """
-
-    def __init__(self, text: str, mark: str = "checked", markup: str = "") -> None:
-        self.text, self.markup = text, f'<p class="{mark}">{markup or html.escape(text)}</p>'
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return self.markup
-
-    def show(self) -> None:
-        """Display the line on a page, print it elsewhere."""
-        if "IPython" in sys.modules:
-            sys.modules["IPython"].display.display(self)
-        else:
-            print(self.text)
-
-
-@dataclass(frozen=True)
-class Results:
-    """Results of an exhibit.
-
-    Attributes
-    ----------
-    table : DataFrame
-        What the function `table` makes of all cells.
-    cells : DataFrame
-        One row for each row that a cell returned, with the cell's arguments.
-    line : Line
-        How many cells were computed here, and where the others come from.
-    """
-
-    table: pd.DataFrame
-    cells: pd.DataFrame
-    line: Line
+def show(text: str, mark: str = "checked", markup: str = "") -> None:
+    """Display a line on a page, as a paragraph of the class `mark`, or print it elsewhere."""
+    if "IPython" in sys.modules:
+        paragraph = f'<p class="{mark}">{markup or html.escape(text)}</p>'
+        sys.modules["IPython"].display.display({"text/plain": text, "text/html": paragraph}, raw=True)
+    else:
+        print(text)
 
 
 def run(
@@ -182,61 +130,40 @@ def run(
     Results
     """
     paper = sys._getframe(1).f_globals.get("profile", "smoke") == "paper"
-    full = list(full)
+    full, own = list(full), part or {}
     chosen = full if paper or smoke is None else list(smoke)
-    own = part or {}
     before, old, record = read(exhibit, staged=paper)
     known = {key: kept for key, kept in before if own.items() <= json.loads(key).items()}
     code = Code(function, full)
-    # A slice that came from kept cells would only be compared with itself.
-    folder = build() / "cells" / exhibit / code.digest if paper else None
     absent = {canonical_json(setting): _absent(setting, needs) for setting in chosen}
     here = [setting for setting in chosen if not absent[canonical_json(setting)]]
-    outcomes = _compute(function, here, folder, code, jobs)
+    # A slice that came from kept cells would only be compared with itself.
+    outcomes = _compute(function, here, build() / "cells" / exhibit / code.digest if paper else None, code, jobs)
     live: Cells = [(canonical_json(setting), outcome["rows"]) for setting, outcome in zip(here, outcomes, strict=True)]
-
-    def make(cells: Cells) -> pd.DataFrame:
-        return canonical_columns(table(cells_frame(cells)))
-
+    cells, made = before, old
     text = f"Computed here: {len(live)} of {len(full)} cells."
     if paper and len(live) == len(full):
         order = {key: number for number, (key, _) in enumerate(before)}
-        others = [cell for cell in before if cell[0] not in known]
-        cells = keep_digits(
-            before,
-            sorted(others + live, key=lambda cell: order.get(cell[0], len(order))),
-        )
-        made = make(cells)
+        cells = live + [cell for cell in before if cell[0] not in known]
+        cells = keep_digits(before, sorted(cells, key=lambda cell: order.get(cell[0], len(order))))
+        made = canonical_columns(table(cells_frame(cells)))
         write(exhibit, cells, made, _describe(own, code, live, outcomes))
-    elif not known:
-        cells, made = live, make(live) if live else old
-        text += " There are no stored results to compare them with."
-    else:
-        cells, made = before, old
+    elif known:
         _check_grid(exhibit, known, full)
-        apart = max(
-            (_check(exhibit, key, known[key], cell, rtol, ignore) for key, cell in live),
-            default=0.0,
-        )
-        _check(
-            exhibit,
-            "the table made from all stored cells",
-            rows(old),
-            rows(as_stored(make(before))),
-            rtol,
-            ignore,
-        )
-        if live:
-            text += f" They agree with the stored ones (largest relative difference {apart:.0e})."
+        again = as_stored(canonical_columns(table(cells_frame(before)))).to_dict("records")
+        _check(exhibit, "the table made from all stored cells", old.to_dict("records"), again, rtol, ignore)
+        apart = [_check(exhibit, key, known[key], found, rtol, ignore) for key, found in live]
+        text += f" They agree with the stored ones (largest relative difference {max(apart):.0e})." if live else ""
         text += _stored(record, own, code)
+    else:
+        cells, made = live, canonical_columns(table(cells_frame(live))) if live else old
+        text += " There are no stored results to compare them with."
     counts = Counter(title for missing in absent.values() for title in missing)
     if counts:
-        text += " Not computed, because the data are not available: "
-        text += ", ".join(f"{title} ({count} {'cell' if count == 1 else 'cells'})" for title, count in counts.items())
-        text += "."
-    line = Line(text)
-    line.show()
-    return Results(made, cells_frame(cells), line)
+        lacking = (f"{title} ({count} {'cell' if count == 1 else 'cells'})" for title, count in counts.items())
+        text += f" Not computed, because the data are not available: {', '.join(lacking)}."
+    show(text)
+    return Results(made, cells_frame(cells), record)
 
 
 def _absent(setting: Setting, needs: Sequence[str]) -> list[str]:
@@ -246,10 +173,9 @@ def _absent(setting: Setting, needs: Sequence[str]) -> list[str]:
 
 
 def _stored(record: Mapping[str, Any], own: Setting, code: Code) -> str:
-    entries = [entry for entry in record["computed_by"] if entry.get("part") == own]
-    if not entries:  # from before the page computed them
+    entry = next((entry for entry in record["computed_by"] if entry.get("part") == own), None)
+    if entry is None:  # from before the page computed them
         return f" Stored at commit {str(record.get('commit'))[:7]}."
-    (entry,) = entries
     commit = str(entry["commit"])[:7] + ("" if entry["clean"] else " with uncommitted changes")
     changed = "" if (entry["code"], entry["data"]) == (code.digest, code.data) else "; the code has changed since"
     return f" Stored at commit {commit}, after {entry['wall_seconds']:.0f} s of computing{changed}."
@@ -337,8 +263,8 @@ def _call(
             canonical_json(found)
         except Exception:
             return f"{setting}\n{traceback.format_exc()}"
-    if not found:
-        return f"{setting}\nThe function returned no row; yield one dict at least."
+    if not found or any(row.keys() & setting.keys() for row in found):
+        return f"{setting}\nA cell returns one row at least, and no name that is one of its arguments."
     outcome = {
         "rows": found,
         "wall": time.perf_counter() - start,

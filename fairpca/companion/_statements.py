@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from fairpca.companion._grid import Line
+from fairpca.companion._grid import show
 from fairpca.companion._store import build, place, put
-from fairpca.published import compare, load, load_claims, load_reasons, load_settings
+from fairpca.published import compare, load, load_claims, load_errata, load_reasons, load_settings
 
 COLUMNS = ["id", "ours", "verdict", "reason"]
 
@@ -25,6 +25,7 @@ def statement(
     note: str = "",
     proof: str = "",
     attempts: str = "",
+    erratum: str = "",
 ) -> None:
     """Judge a statement of a paper by conditions that the page computed, and show the verdict.
 
@@ -46,57 +47,50 @@ def statement(
         The chapter that proves a theorem: it is then proved or refuted.
     attempts : str
         For a theorem without proof, how it was attacked: it is then refuted or not refuted.
+    erratum : str
+        The id in ``errata.csv`` of the correction, if the statement does not hold as printed.
     """
-    profile = sys._getframe(1).f_globals.get("profile", "smoke")
     paper, name = id.split("/")
-    claims, settings = (
-        load_claims(paper).set_index("id"),
-        load_settings(paper).set_index("id"),
-    )
+    claims, settings = load_claims(paper).set_index("id"), load_settings(paper).set_index("id")
     if name not in claims.index and name not in settings.index:
         raise KeyError(f"{paper} has no statement {name!r}; add it to claims.csv in data/published/{paper}.")
-    text = str((claims if name in claims.index else settings).loc[name, "statement"])
+    if erratum and erratum not in set(load_errata(paper)["id"]):
+        raise KeyError(f"{paper} has no erratum {erratum!r}; add it to errata.csv in data/published/{paper}.")
     parts = [bool(part) for part in (holds if isinstance(holds, Iterable) else [holds])]
-    if not parts:
-        raise ValueError(f"{id} needs at least one condition.")
-    whole = all(parts)
+    whole, some = all(parts), any(parts)
+    if not parts or not (whole or reason):
+        raise ValueError(f"{id} needs at least one condition, and a reason if one of them is false.")
     if name in settings.index:
         verdict = "as stated" if whole else "otherwise"
+    elif erratum and not whole:
+        verdict = "corrected"
     elif proof or attempts:
         verdict = "refuted" if not whole else "proved" if proof else "not refuted"
     else:
-        verdict = "holds" if whole else "holds in part" if any(parts) else "fails"
-    if not whole and not reason:
-        raise ValueError(f"{id} {verdict}; give the reason.")
+        verdict = "holds" if whole else "holds in part" if some else "fails"
     because = f"Proof in chapter `{proof}`." if proof and whole else "" if whole else reason
     because = " ".join(filter(None, (because, note)))
     ours = f"not refuted in {attempts}: {evidence}" if verdict == "not refuted" else evidence
-    _store(
-        paper,
-        dict(zip(COLUMNS, (name, ours, verdict, because), strict=True)),
-        profile == "paper",
-    )
-    shown = f"The paper: {text.rstrip('.')}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
+    now = dict(zip(COLUMNS, (name, ours, verdict, because), strict=True))
+    _store(paper, now, write=sys._getframe(1).f_globals.get("profile") == "paper")
+    text = str((claims if name in claims.index else settings).loc[name, "statement"]).rstrip(".")
+    shown = f"The paper: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
     markup = html.escape(shown, quote=False).replace(f"Verdict: {verdict}.", f"<strong>Verdict: {verdict}.</strong>")
     markup = re.sub(r"`([\w-]+/[\w-]+)`", r'<a href="../\1.html">\1</a>', markup)
-    Line(shown, f"verdict {'good' if whole else 'bad'}", markup).show()
+    show(shown, f"verdict {'good' if whole else 'bad'}", markup)
 
 
 def _store(paper: str, row: dict[str, str], write: bool) -> None:
     """Store a verdict for the runner to move, or compare it with the stored one."""
     path = place(paper, "statements.csv", staged=write)
     table = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=COLUMNS)
-    table = table.set_index("id")
+    before = table.loc[table["id"] == row["id"], "verdict"].tolist()
     if write:
-        table.loc[row["id"], COLUMNS[1:]] = [row[name] for name in COLUMNS[1:]]
-        put(
-            build() / "results" / paper / "statements.csv",
-            table.sort_index().to_csv(lineterminator="\n").encode(),
-        )
-    elif row["id"] in table.index and table.loc[row["id"], "verdict"] != row["verdict"]:
+        table = pd.concat([table[table["id"] != row["id"]], pd.DataFrame([row])]).sort_values("id")
+        put(build() / "results" / paper / path.name, table.to_csv(index=False, lineterminator="\n").encode())
+    elif before not in ([], [row["verdict"]]):
         raise AssertionError(
-            f"{paper}/{row['id']} is stored as {table.loc[row['id'], 'verdict']!r}; here it is {row['verdict']!r}: "
-            f"{row['ours']}"
+            f"{paper}/{row['id']} is stored as {before[0]!r}; here it is {row['verdict']!r}: {row['ours']}"
         )
 
 

@@ -10,7 +10,7 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,31 @@ from threadpoolctl import threadpool_info
 import fairpca
 from fairpca._resources import data_path
 from fairpca._tables import read_table
+from fairpca.companion._frames import Cells, canonical_json, cells_frame, read_cells, write_cells
 from fairpca.datasets import cache_folder
-from fairpca.experiments.engine.frames import cells_frame, read_cells, write_cells
 
 ROOT = Path(fairpca.__file__).resolve().parents[1]
-PACKAGES = (
-    "fairpca",
-    "numpy",
-    "scipy",
-    "pandas",
-    "scikit-learn",
-    "pymanopt",
-    "numba",
-    "cvxpy",
-    "clarabel",
-    "fairlearn",
-)
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pymanopt", "numba", "cvxpy", "clarabel")
 SAME = 1e-7  # numbers that agree so closely keep their last digits
-Cells = list[tuple[str, list[dict[str, Any]]]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of an exhibit.
+
+    Attributes
+    ----------
+    table : DataFrame
+        The table made from all cells.
+    cells : DataFrame
+        One row for each row that a cell returned, with the cell's arguments.
+    record : dict
+        Where stored results come from: commit, versions, seconds, and digests of the files.
+    """
+
+    table: pd.DataFrame
+    cells: pd.DataFrame
+    record: Mapping[str, Any]
 
 
 def build() -> Path:
@@ -53,26 +60,7 @@ def place(paper: str, file: str, staged: bool = False) -> Path:
     return new if staged and new.exists() else data_path("results") / paper / file
 
 
-@dataclass(frozen=True)
-class Stored:
-    """Stored results of an exhibit.
-
-    Attributes
-    ----------
-    table : DataFrame
-        The tidy table.
-    cells : DataFrame
-        What every cell returned.
-    record : dict
-        Commit, versions, seconds, and digests of the files.
-    """
-
-    table: pd.DataFrame
-    cells: pd.DataFrame
-    record: Mapping[str, Any]
-
-
-def stored(exhibit: str) -> Stored:
+def stored(exhibit: str) -> Results:
     """Read the stored results of another page.
 
     Parameters
@@ -82,12 +70,12 @@ def stored(exhibit: str) -> Stored:
 
     Returns
     -------
-    Stored
+    Results
     """
     cells, table, record = read(exhibit)
     if not record:
         raise LookupError(f"There are no stored results of {exhibit!r}. Compute them with `make results`.")
-    return Stored(table, cells_frame(cells), record)
+    return Results(table, cells_frame(cells), record)
 
 
 def read(exhibit: str, staged: bool = False) -> tuple[Cells, pd.DataFrame, dict[str, Any]]:
@@ -105,31 +93,30 @@ def read(exhibit: str, staged: bool = False) -> tuple[Cells, pd.DataFrame, dict[
 
 
 def keep_digits(before: Cells, cells: Cells) -> Cells:
-    """Return the cells, or those before if all numbers agree; what came from a cell file reads as from a stored one."""
+    """Return the cells as they read from their file, or those before if all numbers agree."""
     cells = read_cells(write_cells(cells))
-    if [key for key, _ in before] != [key for key, _ in cells]:
-        return cells
-    pairs = zip(before, cells, strict=True)
-    return before if all(distance(old, new) <= SAME for (_, old), (_, new) in pairs) else cells
+    pairs = list(zip(before, cells, strict=False))
+    agree = len(before) == len(cells) and all(
+        old[0] == new[0] and distance(old[1], new[1]) <= SAME for old, new in pairs
+    )
+    return before if agree else cells
 
 
-def write(exhibit: str, cells: Cells, table: pd.DataFrame, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the three files for the runner to move, and return the record; `own` describes this page's part."""
+def write(exhibit: str, cells: Cells, table: pd.DataFrame, own: Mapping[str, Any]) -> None:
+    """Write the three files for the runner to move; `own` describes this page's part."""
     paper, name = exhibit.split("/")
     _, old, before = read(exhibit, staged=True)
-    if distance(rows(old), rows(as_stored(table))) <= SAME:
+    if distance(old.to_dict("records"), as_stored(table).to_dict("records")) <= SAME:
         table = old
-    contents = {
-        f"{name}.cells.csv.gz": write_cells(cells),
-        f"{name}.csv": table.to_csv(index=False, lineterminator="\n").encode(),
-    }
+    csv = table.to_csv(index=False, lineterminator="\n").encode()
+    contents = {f"{name}.cells.csv.gz": write_cells(cells), f"{name}.csv": csv}
     files = {file: _digest(content) for file, content in contents.items()}
-    parts = [entry for entry in before.get("computed_by", []) if entry.get("part", own["part"]) != own["part"]]
-    same = ("part", "code", "data")
-    known = any(all(entry.get(key) == own[key] for key in same) for entry in before.get("computed_by", []))
-    if before.get("files") == files and known:
-        return before
-    parts.append(dict(own))
+    written = before.get("computed_by", [])
+    if before.get("files") == files and any(
+        all(entry.get(key) == own[key] for key in ("part", "code", "data")) for entry in written
+    ):
+        return
+    parts = [entry for entry in written if entry.get("part", own["part"]) != own["part"]] + [dict(own)]
     record = {
         "exhibit": exhibit,
         "profile": "paper",
@@ -144,7 +131,6 @@ def write(exhibit: str, cells: Cells, table: pd.DataFrame, own: Mapping[str, Any
     contents[f"{name}.json"] = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
     for file, content in contents.items():  # the digests come last
         put(build() / "results" / paper / file, content)
-    return record
 
 
 def put(path: Path, content: bytes) -> None:
@@ -161,20 +147,14 @@ def _digest(content: bytes) -> str:
 
 def origin() -> dict[str, Any]:
     """Return commit, versions and processor; no host names and no paths."""
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     description = Path("/proc/cpuinfo")
     lines = description.read_text(encoding="utf-8", errors="replace").splitlines() if description.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     commit = _git("rev-parse", "HEAD")
     return {
-        "fairpca": versions.pop("fairpca", None),
+        "fairpca": fairpca.__version__,
         "python": platform.python_version(),
-        "packages": versions,
+        "packages": {found.name: found.version for found in distributions() if found.name in PACKAGES},
         "commit": commit or None,
         "clean": bool(commit) and not _git("status", "--porcelain", "--", ".", ":(exclude)data/results"),
         "platform": f"{platform.system()} {platform.machine()}",
@@ -197,15 +177,8 @@ def as_stored(table: pd.DataFrame) -> pd.DataFrame:
     return read_table(io.BytesIO(table.to_csv(index=False, lineterminator="\n").encode()))
 
 
-def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as records."""
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
-
-
 def distance(
-    before: Sequence[Mapping[str, Any]],
-    now: Sequence[Mapping[str, Any]],
-    ignore: Sequence[str] = ("seconds",),
+    before: Sequence[Mapping[Any, Any]], now: Sequence[Mapping[Any, Any]], ignore: Sequence[str] = ("seconds",)
 ) -> float:
     """Return the largest relative difference between two lists of records; infinity if text or shape differs.
 
@@ -215,18 +188,17 @@ def distance(
         return np.inf
     found = [0.0]
     for old, new in zip(before, now, strict=True):
-        names = (old.keys() | new.keys()) - set(ignore)
-        found += [_apart(old.get(name), new.get(name)) for name in names]
+        found += [_apart(old.get(name), new.get(name)) for name in (old.keys() | new.keys()) - set(ignore)]
     return max(found)
 
 
 def _apart(before: Any, now: Any) -> float:
-    if before is now or (isinstance(before, str) and before == now):
+    if isinstance(before, str) and before == now:
         return 0.0
     try:
         x, y = (np.asarray(np.nan if value is None else value, dtype=float) for value in (before, now))
     except (TypeError, ValueError):
-        return 0.0 if repr(before) == repr(now) else np.inf
+        return 0.0 if canonical_json(before) == canonical_json(now) else np.inf
     if x.shape != y.shape:
         return np.inf
     gone = (x == y) | (np.isnan(x) & np.isnan(y))

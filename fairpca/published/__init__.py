@@ -3,7 +3,8 @@
 Every number that a paper prints is one row of the scoreboard, with a verdict that is computed: ``equal`` to the printed
 digits, ``close`` within a stated tolerance, ``differs`` (with the reason), or ``not yet``. What a paper says in
 words is a claim: it ``holds``, ``fails``, ``holds in part``, or is ``not yet`` checked; a theorem is ``proved``,
-``refuted``, or ``not refuted`` in a stated number of attempts. How experiments were run is a *setting*: the published
+``refuted``, or ``not refuted`` in a stated number of attempts. A statement that is wrong as printed and right in the
+errata is ``corrected``. How experiments were run is a *setting*: the published
 program runs them ``as stated`` or ``otherwise``. Numbers such as times, of which nobody claims that they
 repeat, are ``not judged``.
 """

@@ -25,7 +25,7 @@ from fairpca.published.declarations import (
 __all__ = ["CLAIM_VERDICTS", "NUMBER_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
 
 # Of statements about data and runs, and of theorems, about which runs alone can say little.
-CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted")
+CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted", "corrected")
 # Of settings: they are how numbers were made, and count neither as numbers nor as claims.
 SETTING_VERDICTS = ("as stated", "otherwise")
 NUMBER_VERDICTS = ("equal", INFERRED, "close", "differs")

@@ -43,6 +43,7 @@ SIGNS = {
     "proved": "✓",
     "not refuted": "◌",
     "refuted": "✗",
+    "corrected": "✎",
     "as stated": "✓",
     "otherwise": "≠",
     "not yet": "…",

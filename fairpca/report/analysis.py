@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 import fairpca
+from fairpca._row_space import RowSpace
+from fairpca._validation import encode_groups
 from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versions
 from fairpca.report.command import command
 from fairpca.report.comparison import Comparison, compare
@@ -150,8 +152,7 @@ class Analysis:
         rows["method"] = [self.comparison.titles.get(m, m) for m in rows["method"]]
         caption = f"{self.comparison.level:.0%} intervals for new rows (errors in % of the variance)"
         table = table_html(rows.rename(columns={"n_components": "components", "n": "rows"}), caption)
-        notes = [note for d in sorted(set(rows["n_components"])) for note in self.comparison.notes_on(d)]
-        return Piece(table + "".join(listed(notes)))
+        return Piece(table)
 
     def carriers(self, count: int = 12) -> Piece:
         """The features that carry the group into PCA's components."""
@@ -187,8 +188,7 @@ class Analysis:
         table = self.comparison.table(dimension, metrics)
         table.columns = pd.Index([declared(name).title for name in table.columns])
         table.insert(0, "method", [self.comparison.titles.get(name, name) for name in table.index])
-        notes = listed(self.comparison.notes_on(dimension))
-        return Piece(table_html(table, f"{caption}, {dimension} components") + "".join(notes))
+        return Piece(table_html(table, f"{caption}, {dimension} components"))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Pictures
@@ -320,13 +320,14 @@ def analyse(
             random_state=seed,
             progress=None if progress is None else _told(progress),
         )
-        moments = fairpca.GroupMoments.from_data(X, labels)
+        groups, space = encode_groups(labels), RowSpace.of(X, 10)
+        moments = fairpca.GroupMoments.from_data(X if space is None else space.rows, groups)
         names = [str(name) for name in prepared.features().columns]
         found = Analysis(
             prepared,
             comparison,
             errors_by_dimension(moments),
-            group_loadings(moments, names, max(dimensions)),
+            group_loadings(X, groups, names, max(dimensions)),
             crossed_groups(X, prepared, max(dimensions)),
             {
                 "data": str(data),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca._row_space import RowSpace
 from fairpca._validation import Groups
 from fairpca.report.measures import Settings, Yardstick, code_dimensions, evaluate, own_decoder
 from fairpca.report.method import Method, Rows, fit_method
@@ -83,7 +84,9 @@ class Part:
         preparation: Any,
         settings: Settings | None,
         seed: int,
+        rotated: int | None = None,
     ) -> None:
+        self._rotated = rotated  # most components of methods in which a rotation of the features changes nothing
         self._frame, self._groups, self._y = frame, groups, y
         self._held, self._preparation = parts == number, preparation
         self.number, self.settings, self.seed = number, settings, seed
@@ -100,6 +103,9 @@ class Part:
             warnings.filterwarnings("ignore", message="Found unknown categories")  # they have no indicator
             train = np.asarray(preparation.fit_transform(self._frame[~self._held]), dtype=np.float64)
             test = np.asarray(preparation.transform(self._frame[self._held]), dtype=np.float64)
+        space = None if self._rotated is None else RowSpace.of(np.vstack((train, test)), self._rotated)
+        if space is not None:
+            train, test = space.rows[: len(train)], space.rows[len(train) :]
         made = []
         for X, mask in ((train, ~self._held), (test, self._held)):
             groups = Groups(self._groups.labels, self._groups.codes[mask])

@@ -23,6 +23,8 @@ __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
 # Without the kernel methods, whose time grows with the square of the number of rows.
 FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "mean_orthogonal", "mean_oblique", "leace")
+# What a rotation of the features changes nothing in; only such methods are compared in coordinates of few rows.
+_ROTATING = (*FAST_METHODS, "minmax_variance", "minmax_nash", "fpca_mean", "fpca_both")
 SMALLEST_GROUP = 10  # rows below which a group is in no comparison
 
 
@@ -75,26 +77,6 @@ class Comparison:
             )
         return self.frame[self.frame["n_components"] == dimension]
 
-    def notes_on(self, n_components: int) -> tuple[str, ...]:
-        """Return what a reader of the table of one dimension has to know: who has more components than asked for."""
-        more = [self._more(*fits, n_components) for fits in self.statuses.groupby("method", sort=False)]
-        told = ", ".join(filter(None, more))
-        if not told:
-            return ()
-        return (
-            f"{told}: for more than two groups the best map may need extra dimensions; variance, errors and losses are "
-            "those of the method's own map, recovery and decisions see all its components",
-        )
-
-    def _more(self, method: Any, fits: pd.DataFrame, n_components: int) -> str:
-        asked = fits[fits["n_components"] == n_components]
-        found = asked.loc[asked["components"] > n_components, "components"]
-        if found.empty:
-            return ""
-        number = " or ".join(map(str, sorted(set(found))))
-        where = "" if len(found) == len(asked) else f" in {len(found)} of {len(asked)} fits"
-        return f"{self.titles.get(method, method)} has {number} components instead of {n_components}{where}"
-
     def table(self, n_components: int | None = None, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the estimates, one row a method; default the largest dimension and the measures that all have."""
         rows = self._rows(n_components)
@@ -145,7 +127,7 @@ class Comparison:
         return {
             "level": self.level,
             "groups": dict(self.groups),
-            "notes": [*self.notes, *(note for d in self._dimensions() for note in self.notes_on(d))],
+            "notes": list(self.notes),
             "skipped": dict(self.skipped),
             "methods": dict(self.titles),
             "results": plain(self.frame.to_dict(orient="records")),
@@ -247,8 +229,10 @@ def compare(
         target = None
     chosen, skipped = _chosen(methods)
     parts = parts_of(groups, target, n_parts, random_state)
+    rotated = max(dimensions) if all(method.name in _ROTATING for method in chosen) else None
     prepared = [
-        Part(frame, groups, target, parts, number, preparation, settings, random_state) for number in range(n_parts)
+        Part(frame, groups, target, parts, number, preparation, settings, random_state, rotated)
+        for number in range(n_parts)
     ]
     cells: list[Cell] = []
     total = len(chosen) * len(dimensions) * n_parts

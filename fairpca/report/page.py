@@ -95,7 +95,6 @@ def comparison_page(comparison: Any, title: str) -> str:
         close(ax.figure)
         rows = frame[frame["n_components"] == dimension].drop(columns="n_components")
         parts.append(table_html(rows, f"All estimates, {dimension} components"))
-        parts += listed(comparison.notes_on(dimension))
     skipped = [f"{name} was left out: {reason}" for name, reason in comparison.skipped.items()]
     return page(title, "\n".join([*parts, *listed(skipped)]))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import fairpca
+from fairpca._validation import Groups, encode_groups
 from fairpca.metrics import reconstruction_errors
 from fairpca.own_data import Prepared
 
@@ -16,7 +17,11 @@ __all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_
 
 def chosen_dimensions(X: np.ndarray) -> list[int]:
     """Return two, and as many dimensions as PCA needs for half of the variance, ten at most."""
-    values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(X.shape[1], -1))[::-1]
+    n, p = X.shape
+    if n < p:
+        values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2 / n
+    else:
+        values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(p, -1))[::-1]
     rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
     half = 1 + int(np.searchsorted(np.cumsum(values) / values.sum(), 0.5))
     top = max(rank - 1, 1)
@@ -33,25 +38,25 @@ def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
         models.pop("min-max")
     for name, model in models.items():
         for fitted in model.path(moments, n_components=range(1, top + 1)):
-            # The map, not the span: with more than two groups min-max may have extra components, which it shrinks.
-            errors = reconstruction_errors(moments, projection=fitted.components_.T @ fitted.components_)
+            errors = reconstruction_errors(moments, fitted.components_.T)
             for label, error in errors.items():
                 row = {"n_components": fitted.n_components, "group": str(label), "method": name}
                 rows.append({**row, "error": float(100.0 * max(error, 0.0) / total)})
     return pd.DataFrame(rows)
 
 
-def group_loadings(moments: fairpca.GroupMoments, names: Sequence[str], n_components: int) -> pd.DataFrame:
+def group_loadings(X: np.ndarray, groups: Groups, names: Sequence[str], n_components: int) -> pd.DataFrame:
     """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart."""
-    model = fairpca.PCA(n_components=n_components).fit(moments)
+    model = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=groups)
+    means = np.array([X[groups.rows(g)].mean(axis=0) for g in range(len(groups.labels))])
     rows = []
     for number, loading in enumerate(model.components_, start=1):
-        projected = moments.means @ loading
+        projected = means @ loading
         high, low = int(np.argmax(projected)), int(np.argmin(projected))
-        carried = loading * (moments.means[high] - moments.means[low])
-        groups = f"{moments.labels[high]} over {moments.labels[low]}"
+        carried = loading * (means[high] - means[low])
+        between = f"{groups.labels[high]} over {groups.labels[low]}"
         rows += [
-            {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": groups}
+            {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": between}
             for name, a, c in zip(names, loading, carried, strict=True)
         ]
     return pd.DataFrame(rows)
@@ -62,7 +67,7 @@ def crossed_groups(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.D
     if prepared.groups.shape[1] < 2:
         return pd.DataFrame()
     labels = prepared.labels.to_numpy()
-    V = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=labels).components_.T
+    V = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=encode_groups(labels)).components_.T
     centred = X - X.mean(axis=0)
     left = np.sum((centred - centred @ V @ V.T) ** 2, axis=1)
     total = float(np.sum(centred**2) / len(X))

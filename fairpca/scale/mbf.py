@@ -166,7 +166,8 @@ def _search(
         )
         best = _Found(result, value, number) if better or best is None else replace(best, searches=number)
         best_of_all = result.status == "optimal" and value <= tau
-        if best_of_all or _CLOSE * tau <= value <= tau or (value > tau and result.status == "infeasible"):
+        hopeless = value > tau and result.status in ("not_found", "infeasible")
+        if best_of_all or hopeless or _CLOSE * tau <= value <= tau:
             break
         offset = result.extra["mmd2"] - value
         if value > tau:
@@ -200,8 +201,8 @@ def _result(found: _Found, data: GatheredRows, tau: float) -> SolverResult:
     ceiling = max(float(top_eigenpairs(covariance, V.shape[1])[0].sum()), variance)
     status = inner.status
     if found.value > tau:
-        status = "infeasible"
-    elif found.value <= tau and status == "infeasible":  # the sample was less fair than the rows are
+        status = "infeasible" if V.shape[0] == V.shape[1] else "not_found"
+    elif status in ("not_found", "infeasible"):  # the sample was less fair than the rows are
         status = "converged"
     if status == "optimal" and variance < ceiling * (1 - 1e-12):
         status = "converged"
@@ -214,10 +215,12 @@ def _result(found: _Found, data: GatheredRows, tau: float) -> SolverResult:
         "n_searches": found.searches,
     }
     extra.pop("message", None)
-    if status == "infeasible":
+    if status in ("not_found", "infeasible"):
+        fewer = ", choose fewer components" if V.shape[1] > 1 else ""
+        larger = ", or a larger sample_size" if status == "not_found" else ""
         extra["message"] = (
             f"no subspace was found whose exact MMD² on all {data.moments.n_samples:,} rows is at most tau={tau:g}; it "
-            f"is {found.value:.3e} for the one returned. Raise tau, choose fewer components, or a larger sample_size"
+            f"is {found.value:.3e} for the one returned. Raise tau{fewer}{larger}"
         )
     elif "message" in inner.extra:
         extra["message"] = inner.extra["message"]

@@ -10,7 +10,7 @@ import numpy as np
 
 __all__ = ["Certificate", "Sense", "SolverResult", "Status"]
 
-Status = Literal["optimal", "converged", "max_iter", "infeasible"]
+Status = Literal["optimal", "converged", "max_iter", "not_found", "infeasible"]
 Sense = Literal["min", "max"]
 Certificate = Literal["proof", "estimate", "none"]
 
@@ -24,9 +24,10 @@ class SolverResult:
     V : ndarray of shape (n_features, n_components)
         Basis of the subspace found, or the columns of an affine map (see `basis`). On an estimator they stand in the
         order of ``components_``.
-    status : {"optimal", "converged", "max_iter", "infeasible"}
+    status : {"optimal", "converged", "max_iter", "not_found", "infeasible"}
         ``"optimal"`` is certified by `gap`; ``"converged"`` is a stationary point that nothing
-        certifies; ``"max_iter"`` ran out of budget; ``"infeasible"`` violates its constraint.
+        certifies; ``"max_iter"`` ran out of budget; ``"not_found"`` violates the constraint, because the search
+        found nothing that meets it; ``"infeasible"`` violates the constraint, and it is proved that nothing meets it.
     objective : float
         Value of the problem that the solver states in its docstring, at `V`.
     bound : float

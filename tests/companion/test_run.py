@@ -175,7 +175,7 @@ def test_a_failing_cell_does_not_stop_the_others(paper, full):
 
 
 def test_a_cell_without_rows_is_a_failure(paper):
-    with pytest.raises(RuntimeError, match="returned no row"):
+    with pytest.raises(RuntimeError, match="one row at least"):
         run(lambda n: [], grid(n=[1]), exhibit=EXHIBIT, table=lambda cells: cells)
 
 
@@ -303,10 +303,19 @@ def test_words_of_theorems_and_settings(paper, capsys):
     lines = capsys.readouterr().out.splitlines()
     for line, verdict in zip(lines, ("proved", "refuted", "not refuted", "as stated"), strict=True):
         assert f"Verdict: {verdict}. " in line
-    with pytest.raises(ValueError, match="give the reason"):
+    with pytest.raises(ValueError, match="a reason if one of them is false"):
         statement("toy2030/most", holds=False, evidence="1")
+    with pytest.raises(KeyError, match="no erratum 'nothing'"):
+        statement("toy2030/most", holds=False, evidence="1", reason="It is less.", erratum="nothing")
     with pytest.raises(KeyError, match="no statement 'nobody-said-this'"):
         statement("toy2030/nobody-said-this", holds=True, evidence="1")
+
+
+def test_what_the_errata_have_is_corrected(paper, monkeypatch, capsys):
+    monkeypatch.setattr("fairpca.companion._statements.load_errata", lambda paper: pd.DataFrame({"id": ["most-of-it"]}))
+    for proof in ("", "toy2030/coins"):
+        statement("toy2030/most", holds=False, evidence="1", reason="Less.", proof=proof, erratum="most-of-it")
+        assert "Verdict: corrected. " in capsys.readouterr().out
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ def test_inspect_of_extra_dimensions_is_of_the_map(tmp_path, capsys, scale):
     data, model = tmp_path / "axes.csv", tmp_path / "m.npz"
     table.assign(group=group).to_csv(data, index=False)
     command = ["fit", "minmax", str(data), "--sensitive", "group", "--scale", scale, "--components", "1"]
+    command += ["--set", "extra_dimensions=True"]
     assert cli.main([*command, "--model", str(model)]) == 0
     saved_model = load_model(model)
     rows, _ = saved_model.prepare(read_table(data))

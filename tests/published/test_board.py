@@ -183,7 +183,9 @@ def test_claims_are_judged_by_results_of_that_name(toy):
     with pytest.raises(ValueError, match="not published: nobody-said-this"):
         scoreboard()
     answer(toy, "claims_coins", "id,ours,verdict,reason\nmost,,true,\n")
-    with pytest.raises(ValueError, match="allowed are holds, holds in part, fails, proved, not refuted, refuted"):
+    with pytest.raises(
+        ValueError, match="allowed are holds, holds in part, fails, proved, not refuted, refuted, corrected"
+    ):
         scoreboard()
 
 

@@ -1,7 +1,6 @@
 """Comparisons: what is tabulated is what a slow loop finds; what cannot be said is said."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ from extra_dimensions import three_axes
 from sklearn.preprocessing import StandardScaler
 
 import fairpca
-from fairpca import _cli_compare as cli_compare
 from fairpca import cli
 from fairpca._validation import encode_groups
 from fairpca.report import Settings, compare, known_methods
@@ -171,55 +169,12 @@ def test_dimensions_of_numpy_and_missing_targets(rows):
         compare(X, sex, np.where(y == 1, 1.0, np.nan), methods=["pca"], settings=QUICK)
 
 
-@pytest.fixture(scope="module")
-def more():
-    return compare(*three_axes(), n_components=[1, 2], methods=["pca", "minmax_loss"], n_parts=2, settings=QUICK)
-
-
-def test_more_components_than_asked_for_are_measured_by_their_own_map(more):
-    """Otherwise a decoder of two dimensions stands beside PCA's of one, and min-max keeps more than PCA can."""
-    X, group = three_axes()
-    parts, kept = parts_of(encode_groups(group), None, 2, 0), []
-    squares = np.empty(len(X))
-    for part in (0, 1):
-        scaler = StandardScaler().fit(X[parts != part])
-        train, test = scaler.transform(X[parts != part]), scaler.transform(X[parts == part])
-        model = fairpca.MinMaxFairPCA(1).fit(train, sensitive_features=group[parts != part])
-        assert len(model.components_) == 2
-        lost = ((test - model.inverse_transform(model.transform(test))) ** 2).sum(axis=1)
-        kept.append(100 * (1 - lost.sum() / ((test - train.mean(axis=0)) ** 2).sum()))
-        squares[parts == part] = 100 * lost / train.var(axis=0).sum()
-    table = more.table(1)
-    assert table.loc["minmax_loss", "variance"] == pytest.approx(np.mean(kept))
-    assert table.loc["minmax_loss", "variance"] < table.loc["pca", "variance"]
-    for name in "abc":
-        assert table.loc["minmax_loss", f"error:{name}"] == pytest.approx(squares[group == name].mean())
-        values = more.values.query(f"method == 'minmax_loss' and n_components == 1 and metric == 'error:{name}'")
-        assert values["value"].mean() == pytest.approx(squares[group == name].mean()), "measured and of the intervals"
-
-
-def test_more_components_than_asked_for_are_said(more, tmp_path, capsys):
-    components = more.statuses.groupby(["method", "n_components"])["components"].agg(set)
-    assert components["pca", 1] == {1} and components["minmax_loss", 1] == components["minmax_loss", 2] == {2}
-    (note,) = more.notes_on(1)
-    assert note.startswith("Min-max loss has 2 components instead of 1: for more than two groups the best map")
-    assert more.notes_on(2) == ()
-    told = more.as_dict()
-    assert note in told["notes"] and {status["components"] for status in told["statuses"]} == {1, 2}
-    cli_compare.show(more)
-    printed = capsys.readouterr().out
-    assert printed.index("\n1 components") < printed.index(note) < printed.index("\n2 components")
-    more.to_html(tmp_path / "c.html")
-    assert note.replace("'", "&#x27;") in (tmp_path / "c.html").read_text()
-
-
-def test_some_fits_with_more_components(more):
-    statuses = more.statuses.copy()
-    statuses.loc[statuses["part"] == 1, "components"] = statuses["n_components"]
-    (note,) = replace(more, statuses=statuses).notes_on(1)
-    assert note.startswith("Min-max loss has 2 components instead of 1 in 1 of 2 fits: ")
-
-
-def test_two_groups_need_no_note(found):
+def test_three_groups_get_as_many_components_as_asked_for():
+    found = compare(*three_axes(), n_components=[1, 2], methods=["pca", "minmax_loss"], n_parts=2, settings=QUICK)
     assert (found.statuses["components"] == found.statuses["n_components"]).all()
-    assert found.notes_on(2) == found.notes_on(3) == ()
+    table = found.table(1)
+    assert table.loc["minmax_loss", "variance"] < table.loc["pca", "variance"]
+
+
+def test_two_groups_get_as_many_components_as_asked_for(found):
+    assert (found.statuses["components"] == found.statuses["n_components"]).all()

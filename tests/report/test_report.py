@@ -250,21 +250,7 @@ def test_wrong_usage(arguments, message, capsys, tmp_path, monkeypatch):
     assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
-def test_more_components_than_asked_for_are_said(tmp_path):
-    path = tmp_path / "axes.csv"
-    X, group = three_axes()
-    X.assign(group=group).to_csv(path, index=False)
-    found = analyse(str(path), ["group"], methods=["pca", "minmax_loss"], parts=2, components=[1])
-    for show in (found.methods, found.intervals):
-        assert "Min-max loss has 2 components instead of 1" in show()._repr_html_()
-    rows = re.findall(r"<tr>(.*?)</tr>", found.certificates()._repr_html_())
-    fits = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)[:3] for row in rows]
-    assert fits == [["method", "asked for", "components"], ["PCA", "1", "1"], ["Min-max loss", "1", "2"]]
-    jsonschema.validate(found.as_dict(), report_schema())
-
-
-def test_errors_by_dimension_are_those_of_the_map():
-    """Not of the span of its extra components, which gives back more than as many dimensions can."""
+def test_errors_by_dimension_are_those_of_the_models():
     moments = fairpca.GroupMoments.from_data(*three_axes())
     total = np.trace(moments.covariance())
     found = errors_by_dimension(moments).set_index(["method", "n_components", "group"])["error"]
@@ -273,4 +259,3 @@ def test_errors_by_dimension_are_those_of_the_map():
         assert found["min-max", d].tolist() == pytest.approx(100 * model.errors_ / total)
         plain = reconstruction_errors(moments, fairpca.PCA(d).fit(moments).components_.T)
         assert found["PCA", d].tolist() == pytest.approx(100 * plain / total)
-    assert len(fairpca.MinMaxFairPCA(1).fit(moments).components_) == 2

@@ -59,7 +59,7 @@ def leading(C: np.ndarray, k: int, start: np.ndarray | None = None, n_rows: int 
 
 
 class RandomisedPort(BaseEstimator):
-    """The port of FairPCA, which takes the subspace of each step from a randomised SVD.
+    """Run the authors' port of FairPCA with the randomised SVD of scikit-learn 1.0.
 
     It does what ``MinMaxFairPCA(solver="mw", variant="vu2022_code")`` does but for that.
 

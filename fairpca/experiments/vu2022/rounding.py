@@ -30,6 +30,8 @@ __all__ = ["ACCURACY", "RANDOMISED", "run_both", "run_fairpca", "run_mean", "run
 ACCURACY = 1e-5
 # Half of the ten splits are repeated: `noise` draws from them what repeating all would do, at half the time of Table 1.
 _SPLITS, _DRAWS = 5, 1
+# With the authors' random numbers all ten splits give a mean that can be compared with print.
+_RANDOMISED_SPLITS = 10
 # Algorithm 1 is slow: two sets stand for the others.
 _RFPCA_DATASETS = ("image", "energy")
 # Sets with more than 500 training rows and more than 13 columns, on which the port's SVD is not exact.
@@ -85,7 +87,7 @@ def _cells(profile: Profile) -> Iterable[Cell]:
         Cell(dataset=dataset, split=split, method=method, draw=draw)
         for method, names in chosen.items()
         for dataset in names
-        for split in range(splits)
+        for split in range(_RANDOMISED_SPLITS if method == "fairpca_svd" else splits)
         for draw in range(_DRAWS)
     ]
 
@@ -124,7 +126,9 @@ def run_noise(*, exhibit: str) -> list[dict[str, Any]]:
     for column, metric in metrics.items():
         second = again.set_index(keys)["again" if exhibit == "table4" else column].dropna()
         first = plain.set_index(keys)[column]
-        by_source = {key: part.droplevel([0, 1]) for key, part in second.groupby(level=["dataset", "method"])}
+        by_source: dict[Any, pd.Series] = {
+            key: part.droplevel([0, 1]) for key, part in second.groupby(level=["dataset", "method"])
+        }
         groups: Any = first.groupby(level=["dataset", "method"], sort=False)
         for (dataset, method), values in groups:
             sources = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from fairpca.linalg import orthonormal
 from fairpca.solvers.mbf._problem import STATIONARY, Evaluation, MBFProblem
+from fairpca.solvers.mbf._scouts import Scout, same_subspace, scouts_pay, send_scouts
 from fairpca.solvers.mbf._subproblem import minimise, minimise_mmd
 
 __all__ = ["End", "along_constraint", "penalty_path", "solve_continuation"]
@@ -19,9 +22,11 @@ _STIFFNESS = 10.0  # second derivative of the augmented term in log h, in units 
 _LEAST = 1e-3  # share of the variance that a first multiplier lets log h cost, at least
 _ROUNDS = 15  # of the multiplier method
 _HOPE = 2e-3  # share of the variance by which the first round of a climb may underestimate its end
-_GAIN = 5e-4  # expected gain of another start, as a share of the variance (.05 points), that is not worth it
+_GAIN = 5e-4  # share of the variance (.05 points) by which a point that a start passed has to exceed all ends
+_EQUAL = 1e-4  # share of the variance up to which two ends count as one optimum
 _TRACE = 1e-2  # norm up to which components without variance are taken for traces of the search
-_FEWEST, _MOST = 4, 12  # starts, where their number is not given
+_FEWEST, _FEWEST_SCOUTED, _NONE_FEASIBLE, _MOST = 6, 8, 5, 12  # starts, where their number is not given
+_SQUADS = 4  # of scouts, at most
 _TRIED, _TAKEN = 200, 3  # subspaces that are looked at before none is called feasible, and of these the fairest
 
 
@@ -68,6 +73,7 @@ def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float) -> Evaluation |
         if e.h <= _FACTOR * problem.tau:
             return e
         if _trapped(problem, rho, e):
+            problem.record.trapped = True
             return None
         V, rho = e.V, _FACTOR * rho
 
@@ -120,18 +126,17 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
     return _end(e, problem.tau)
 
 
-def _from_above(problem: MBFProblem, V: np.ndarray, rho: float, worth: float) -> End | None:
-    """Follow the penalty path of V and climb; None if that is trapped."""
-    reached = penalty_path(problem, V, rho)
-    return None if reached is None else along_constraint(problem, reached.V, worth)
-
-
-def _from_below(problem: MBFProblem, rng: np.random.Generator, worth: float) -> End:
-    """Minimise h alone, from near the directions without variance, and climb if that meets the tolerance."""
-    reached = minimise_mmd(problem, problem.nearly_null(rng))
-    problem.log("least MMD²", np.inf, reached)
-    climbed = along_constraint(problem, reached.V, worth) if reached.h <= problem.tau else None
-    return climbed or _end(reached, problem.tau)
+def _from(problem: MBFProblem, V: np.ndarray, rho: float, worth: float = -np.inf) -> End:
+    """Follow the penalty path of V and climb; where that is trapped or ρ is infinite, minimise h alone first."""
+    if np.isfinite(rho):
+        reached = penalty_path(problem, V, rho)
+        climbed = None if reached is None else along_constraint(problem, reached.V, worth)
+        if climbed is not None:
+            return climbed
+    fairest = minimise_mmd(problem, V)
+    problem.log("least MMD²", np.inf, fairest)
+    climbed = along_constraint(problem, fairest.V, worth) if fairest.h <= problem.tau else None
+    return climbed or _end(fairest, problem.tau)
 
 
 def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[End]:
@@ -140,13 +145,7 @@ def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[End]:
     With rows far from the others h has many local minima; a look is one value of h, without its gradient.
     """
     looked = [(problem.discrepancy(V), i, V) for i, V in enumerate(problem.spread_out(rng, _TRIED))]
-    ends = []
-    for _, _, V in sorted(looked, key=lambda look: look[:2])[:_TAKEN]:
-        reached = minimise_mmd(problem, V)
-        problem.log("last resort", np.inf, reached)
-        climbed = along_constraint(problem, reached.V) if reached.h <= problem.tau else None
-        ends.append(climbed or _end(reached, problem.tau))
-    return ends
+    return [_from(problem, V, np.inf) for _, _, V in sorted(looked, key=lambda look: look[:2])[:_TAKEN]]
 
 
 def _without_traces(problem: MBFProblem, e: Evaluation) -> Evaluation:
@@ -159,25 +158,84 @@ def _without_traces(problem: MBFProblem, e: Evaluation) -> Evaluation:
     return clean if clean.h <= problem.tau and clean.kkt_residual <= STATIONARY else e
 
 
+def _explored(problem: MBFProblem, rng: np.random.Generator) -> list[Scout]:
+    """Send squads of scouts until two of all scouts ended in the most promising place, four squads at most."""
+    scouts: list[Scout] = []
+    for _ in range(_SQUADS):
+        scouts += send_scouts(problem, rng)
+        best = max(scouts, key=lambda scout: scout.worth)
+        if _times(best.V, scouts) >= (2 if best.worth >= 0 else _TAKEN):
+            break
+    return sorted(scouts, key=lambda scout: -scout.worth)
+
+
+def _times(V: np.ndarray, scouts: list[Scout]) -> int:
+    """Return how many scouts ended in one subspace."""
+    return sum(same_subspace(V, scout.V) for scout in scouts)
+
+
+def _places(
+    problem: MBFProblem, rng: np.random.Generator, first: np.ndarray, rho: float, scouts: list[Scout]
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield where starts begin, with their first penalty: `first`, the distinct ends of scouts, and random subspaces.
+    After two ends of scouts comes a random start, unless no scout met the tolerance.
+
+    Scouts are sent, and entered in the list, when the second start is asked for. Every other random start has no
+    penalty and minimises h alone, from near the directions without variance if there are any; once a path was trapped,
+    all of them do.
+    """
+    yield first, rho
+    if scouts_pay(problem):
+        scouts += _explored(problem, rng)
+    taken: list[np.ndarray] = []
+    for scout in scouts:
+        if not any(same_subspace(scout.V, V) for V in taken):
+            taken.append(scout.V)
+            yield scout.V, scout.rho if scout.worth >= 0 else np.inf
+            if len(taken) % 2 == 0 and scouts[0].worth >= 0:
+                yield _random_place(problem, rng, len(taken) % 4 == 0, rho)
+    for i in count():
+        yield _random_place(problem, rng, i % 2 == 1, rho)
+
+
+def _random_place(problem: MBFProblem, rng: np.random.Generator, above: bool, rho: float) -> tuple[np.ndarray, float]:
+    V = problem.random(rng) if above else problem.nearly_null(rng)
+    return V, rho if above and not problem.record.trapped else np.inf
+
+
+def _settled(ends: list[End], scouts: list[Scout]) -> bool:
+    """Whether another start is not worth its cost.
+
+    The chance that the next start ends in an optimum not seen before is about the share of optima that were reached
+    once among all starts (Good and Turing). Worse optima are of no interest, so that the best one has to be reached
+    twice, by starts or by scouts.
+    """
+    best = max(ends, key=lambda end: end.value)
+    if best.value < 0:
+        return len(ends) >= (_NONE_FEASIBLE if scouts else _MOST)
+    reached = sum(end.value > best.value - _EQUAL for end in ends)
+    twice = max(reached, _times(best.at.V, scouts)) > 1
+    return len(ends) >= _MOST or (twice and len(ends) >= (_FEWEST_SCOUTED if scouts else _FEWEST))
+
+
 def solve_continuation(
     problem: MBFProblem, n_starts: int | None, random_state: int, start: np.ndarray | None = None
 ) -> tuple[Evaluation, int]:
     """Search from several starts, the first of them PCA, for the best stationary point with h <= τ.
 
-    A start follows its penalty path. Where that is trapped, this start and all later ones come from the fair side:
-    they minimise h alone until it meets the tolerance, beginning near the directions without variance if there are
-    any. Either way the climb along the constraint follows.
+    A start follows its penalty path; where that is trapped, it minimises h alone until that meets the tolerance. Either
+    way the climb along the constraint follows. Where the kernel is cheap, scouts find the places to start from; else,
+    and after these, starts are random, and every other one minimises h first.
 
     Parameters
     ----------
     problem : MBFProblem
         The problem; its record keeps the best feasible and the least unfair point seen.
     n_starts : int, optional
-        Number of starts. None: until another start can be expected to gain less than .05 points of variance, four
-        at least and twelve at most, and all twelve while none is feasible. If the values of n starts are a sample,
-        the next one is the largest with probability 1/(n + 1), and exceeds the others by about as much as the
-        largest now exceeds the second: the expected gain is estimated by that gap over n. Where no point met the
-        tolerance, h is minimised from the fairest three of 200 further subspaces too.
+        Number of starts. None: until the best optimum has been reached twice, six starts at least (eight if there are
+        scouts, of which two in one place count) and twelve at most, see :func:`_settled`; where none is feasible,
+        twelve, and h is minimised from the fairest three of 200 further subspaces too (five, and nothing more, if there
+        are scouts).
     random_state : int
         Seed of the random starts.
     start : ndarray of shape (q, d), optional
@@ -194,23 +252,16 @@ def solve_continuation(
     best = problem.evaluate(problem.pca())
     if best.h <= problem.tau:
         return best, 0
-    rho = 1.0 / best.h
+    first = problem.tilted_pca(rng) if start is None else start
     ends: list[End] = []
-    paths = True
-    while len(ends) < (_MOST if n_starts is None else n_starts):
+    scouts: list[Scout] = []
+    for V, rho in _places(problem, rng, first, 1.0 / best.h, scouts):
         worth = max((end.value for end in ends), default=-np.inf) - _HOPE
-        V = problem.random(rng) if ends else problem.tilted_pca(rng) if start is None else start
-        end = _from_above(problem, V, rho, worth) if paths else None
-        if end is None:
-            paths = False
-            end = _from_below(problem, rng, worth)
-        problem.log("end", np.nan, end.at)
-        ends.append(end)
-        if n_starts is None and len(ends) >= _FEWEST:
-            second, largest = sorted(end.value for end in ends)[-2:]
-            if largest >= 0 and largest - second <= _GAIN * len(ends):
-                break
-    if problem.record.feasible is None:
+        ends.append(_from(problem, V, rho, worth))
+        problem.log("end", np.nan, ends[-1].at)
+        if len(ends) == n_starts or (n_starts is None and _settled(ends, scouts)):
+            break
+    if problem.record.feasible is None and not scouts:
         ends += _last_resort(problem, rng)
     best = max(ends, key=lambda end: end.value).at
     seen = problem.record.feasible

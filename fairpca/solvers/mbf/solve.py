@@ -215,8 +215,10 @@ def solve_mbf(
         ``objective`` is tr V'ΣV, to be maximised (population covariance); ``bound`` is that of PCA, which no subspace
         exceeds. The status is ``"optimal"`` (PCA itself has h <= τ), ``"converged"`` (h <= τ, evaluated exactly on
         all rows, and a relative KKT residual of at most 1e-3), ``"max_iter"`` (h <= τ, but the budget ended the
-        search, or the residual is larger) or ``"infeasible"`` (`V` has the smallest h found). ``extra`` has ``mmd2``,
-        ``tau``, ``sigma``, ``variance_ratio``, ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
+        search, or the residual is larger), ``"not_found"`` (no point of the search has h <= τ, which does not prove
+        that there is none; `V` has the smallest h found) or ``"infeasible"`` (d = p, so that the whole space is the
+        only subspace, and its h is larger than τ). ``extra`` has ``mmd2``, ``tau``, ``sigma``, ``variance_ratio``,
+        ``n_evaluations``, ``n_starts``, ``rank``, ``kkt_residual`` (norm of the
         Lagrangian's gradient on the Grassmannian, with the least-squares multiplier, over that of the variance), and
         ``mmd2_approximate`` with an approximate kernel; ``history`` the solved subproblems.
     """
@@ -283,7 +285,9 @@ def solve_mbf(
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
     ceiling = max(float(reduced.spectrum[:n_components].sum()), variance)
     unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
-    status: Status = "infeasible" if mmd2 > tau else "max_iter" if unfinished else "converged"
+    status: Status = "max_iter" if unfinished else "converged"
+    if mmd2 > tau:
+        status = "infeasible" if n_components == X.shape[1] else "not_found"
     if optimal:
         status = "optimal"
     extra |= {
@@ -364,7 +368,9 @@ def _message(
 ) -> str | None:
     if status in ("optimal", "converged"):
         return None
-    if outcome.exhausted:
+    if status == "infeasible":
+        begin = "no subspace has MMD² <= tau, because all columns are kept and the whole space is the only one"
+    elif outcome.exhausted:
         begin = f"stopped at its budget of max_iter={settings.max_iter} steps; raise it"
         if outcome.late:
             begin = "stopped at its time limit; raise time_limit"
@@ -376,7 +382,10 @@ def _message(
         begin = f"no subspace with MMD² <= tau was found from {outcome.starts} starts"
     if mmd2 <= tau:
         return f"{begin} (MMD² {mmd2:.3e} <= tau={tau:g})"
-    hint = f"; raise tau, choose fewer than {d} components"
-    if d >= rank - 1:
-        hint += f" ({d} of them keep nearly all of the {rank} dimensions of the data)"
-    return f"{begin}: the MMD² of the result is {mmd2:.3e} > tau={tau:g}{hint}, or try more n_starts"
+    hints = ["raise tau"]
+    if d > 1:
+        nearly_all = f" ({d} of them keep nearly all of the {rank} dimensions of the data)" if d >= rank - 1 else ""
+        hints.append(f"choose fewer than {d} components{nearly_all}")
+    if status == "not_found":
+        hints.append("try more n_starts")
+    return f"{begin}: the MMD² of the result is {mmd2:.3e} > tau={tau:g}; {', or '.join(hints)}"

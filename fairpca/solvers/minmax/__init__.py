@@ -1,5 +1,6 @@
 """Min-max fair PCA: Samadi et al. (2018) and other criteria exactly by the dual, and the paper's two algorithms."""
 
+from fairpca.solvers.minmax._ascent import ExactDimension
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._polish import rank_bound
 from fairpca.solvers.minmax._problem import Objective, criterion_value
@@ -10,6 +11,7 @@ from fairpca.solvers.minmax.weights import Variant, solve_minmax_weights
 from fairpca.solvers.minmax.wide import GroupProducts, solve_minmax_wide
 
 __all__ = [
+    "ExactDimension",
     "GroupProducts",
     "Objective",
     "Rounding",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from fairpca.solvers.minmax._affine import affine_map, basis_kind
+from fairpca.solvers.minmax._ascent import ExactDimension, with_exact_dimension
 from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, WorstGroup
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
 from fairpca.solvers.minmax._problem import certified_status, oriented, references
@@ -19,7 +21,15 @@ _TIE = 1e-9  # eigenvalues closer than this share of the norm are refined togeth
 _SHARE = 0.1  # the rounds stop when this share of the tolerance is reached
 
 
-def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter: int, started: float) -> SolverResult:
+def several_groups(
+    pencil: Pencil,
+    d: int,
+    objective: str,
+    tol: float,
+    max_iter: int,
+    started: float,
+    exact: ExactDimension | None = None,
+) -> SolverResult:
     r"""Solve the relaxation (4) for any number of groups and return a solution of lowest rank (Theorem 5.2, sharper).
 
     The dual :math:`\phi(w) = w'\alpha - \lambda_1(C_w) - \dots - \lambda_d(C_w)` is concave on the simplex but has
@@ -30,7 +40,8 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
 
     The primal point then loses rank along null vectors of the tight constraints (Tantipongpipat et al. 2019, after
     Pataki 1998) until at most ``floor(sqrt(2 k + 1/4) - 3/2)`` dimensions more than d remain. With fractional
-    eigenvalues left, the map returned is the paper's affine one (:func:`fairpca.solvers.minmax._affine.affine_map`).
+    eigenvalues left, the map returned is the paper's affine one (:func:`fairpca.solvers.minmax._affine.affine_map`),
+    or with `exact` the best subspace of d dimensions that ascents find.
     """
     small_before, large_before = pencil.n_small, pencil.n_large
     m, p = pencil.n_matrices, pencil.n_features
@@ -91,7 +102,7 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         "rounds": len(uppers),
         "large_solves": pencil.n_large - large_before,
     }
-    return SolverResult(
+    relaxed = SolverResult(
         affine_map(basis, fractions),
         status,
         certificate="proof",
@@ -102,6 +113,10 @@ def several_groups(pencil: Pencil, d: int, objective: str, tol: float, max_iter:
         extra=extra,
         **oriented(objective, value, min(bound, value)),
     )
+    if exact is None or extra_dimensions == 0:
+        return relaxed
+    result = with_exact_dimension(pencil, relaxed, d, criterion, objective, exact, tol=tol, max_iter=max_iter)
+    return replace(result, seconds=perf_counter() - started)
 
 
 def _anisotropy(pencil: Pencil) -> float:

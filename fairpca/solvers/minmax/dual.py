@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from fairpca._validation import check_number
+from fairpca.solvers.minmax._ascent import ExactDimension
 from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
@@ -41,6 +42,7 @@ def solve_minmax(
     max_iter: int = 100,
     time_limit: float | None = None,
     pencil: Pencil | None = None,
+    exact: ExactDimension | None = None,
 ) -> SolverResult:
     r"""Minimise the largest loss of any group, exactly.
 
@@ -52,7 +54,8 @@ def solve_minmax(
               \quad C_w = \sum_g w_g C_g,
 
     where the second equality holds for two groups; for more, the right-hand side is the value of the relaxation (4)
-    and is attained in d or a few more dimensions.
+    and is attained in d or a few more dimensions. With `exact` the answer has d dimensions nevertheless: the best
+    subspace that ascents find (status "converged"), with the relaxation's value as a proven bound.
 
     Two groups: the dual has one variable t and slope ``loss_0 - loss_1``. A safeguarded Newton iteration finds its
     maximum; where eigenvalues cross there, the space is turned inside the tied eigenspace until the losses are
@@ -77,6 +80,8 @@ def solve_minmax(
         Seconds after which nothing more is tried to close the gap; what there is then is proved and returned.
     pencil : Pencil, optional
         To share its basis between calls on the same moments.
+    exact : ExactDimension, optional
+        How to look for exactly d dimensions where the relaxed solution has more. None returns the relaxed solution.
 
     Returns
     -------
@@ -84,7 +89,8 @@ def solve_minmax(
         ``objective`` is the largest loss (error), or the least variance or the geometric mean with ``sense="max"``,
         ``bound`` the dual value, ``n_iter`` the decompositions.
         ``extra``: ``weights`` (dual), ``losses``, ``errors``, ``variances``, ``best_sums`` (:math:`\alpha_g`),
-        ``extra_dimensions``, ``large_solves``; ``history``: ``t``, ``dual``, ``slope``.
+        ``extra_dimensions``, ``large_solves``; ``history``: ``t``, ``dual``, ``slope``. Where ascents were made also
+        ``relaxed_dimensions`` and ``values``, what each start ended at, and in the history ``ascent``.
     """
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
@@ -92,7 +98,7 @@ def solve_minmax(
     check_number("max_iter", max_iter, low=1, integer=True)
     deadline = deadline_of(time_limit, started)
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2)) if pencil is None else 1.0
-    result = _solve(in_units(moments, unit), d, objective, tol, max_iter, pencil, started, deadline)
+    result = _solve(in_units(moments, unit), d, objective, tol, max_iter, pencil, started, deadline, exact)
     return told_of_limit(result_in_units(result, unit, logarithmic=objective == "nash"), deadline)
 
 
@@ -105,6 +111,7 @@ def _solve(
     pencil: Pencil | None,
     started: float,
     deadline: float,
+    exact: ExactDimension | None,
 ) -> SolverResult:
     """Solve for moments of any sane size."""
     if d == moments.shape[1]:
@@ -115,7 +122,7 @@ def _solve(
     if varying is not None:
 
         def solve(some: np.ndarray) -> SolverResult:
-            return _solve(some, d, objective, tol, max_iter, None, started, deadline)
+            return _solve(some, d, objective, tol, max_iter, None, started, deadline, exact)
 
         return solve_for_varying(moments, d, varying, solve)
     pencil = Pencil(moments) if pencil is None else pencil
@@ -124,7 +131,7 @@ def _solve(
         return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
 
-    return several_groups(pencil, d, objective, tol, max_iter, started)
+    return several_groups(pencil, d, objective, tol, max_iter, started, exact)
 
 
 def solve_minmax_path(
@@ -135,6 +142,7 @@ def solve_minmax_path(
     tol: float = 1e-9,
     max_iter: int = 100,
     time_limit: float | None = None,
+    exact: ExactDimension | None = None,
 ) -> list[SolverResult]:
     """Solve :func:`solve_minmax` for d = 1, …, `n_components` with one shared basis and the groups' own spectra once.
 
@@ -148,6 +156,8 @@ def solve_minmax_path(
         As in :func:`solve_minmax`.
     time_limit : float, optional
         Of each dimension, as in :func:`solve_minmax`.
+    exact : ExactDimension, optional
+        As in :func:`solve_minmax`.
 
     Returns
     -------
@@ -164,7 +174,9 @@ def solve_minmax_path(
     pencil = Pencil(moments)
     if only_varying(objective, moments) is not None:
         results = [
-            solve_minmax(moments, d, objective=objective, tol=tol, max_iter=max_iter, time_limit=time_limit)
+            solve_minmax(
+                moments, d, objective=objective, tol=tol, max_iter=max_iter, time_limit=time_limit, exact=exact
+            )
             for d in range(1, inner + 1)
         ]
     elif len(moments) > 2 or objective == "nash":
@@ -174,7 +186,7 @@ def solve_minmax_path(
         for d in range(1, inner + 1):
             started = perf_counter()
             pencil.deadline = deadline_of(time_limit, started)
-            found = several_groups(pencil, d, objective, tol, max_iter, started)
+            found = several_groups(pencil, d, objective, tol, max_iter, started, exact)
             results.append(told_of_limit(found, pencil.deadline))
     else:
         started = perf_counter()

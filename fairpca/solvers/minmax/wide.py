@@ -9,6 +9,7 @@ from typing import Protocol, get_args
 import numpy as np
 
 from fairpca._validation import check_choice, check_components, check_number
+from fairpca.solvers.minmax._ascent import ExactDimension
 from fairpca.solvers.minmax._groups import several_groups
 from fairpca.solvers.minmax._problem import Objective, deadline_of, has_variance, told_of_limit
 from fairpca.solvers.minmax.dual import TwoGroups
@@ -43,6 +44,7 @@ def solve_minmax_wide(
     tol: float = 1e-9,
     max_iter: int = 100,
     time_limit: float | None = None,
+    exact: ExactDimension | None = None,
 ) -> SolverResult:
     """Solve the problem of :func:`~fairpca.solvers.minmax.solve_minmax` by passes over the rows.
 
@@ -55,7 +57,7 @@ def solve_minmax_wide(
         Products of the groups' covariances with vectors.
     n_components : int
         d, less than the number of columns.
-    objective, tol, max_iter, time_limit
+    objective, tol, max_iter, time_limit, exact
         As in :func:`~fairpca.solvers.minmax.solve_minmax`.
     centering : {"group", "overall", "none"}
         What is subtracted before second moments are taken.
@@ -92,6 +94,6 @@ def solve_minmax_wide(
     if m == 2 and objective != "nash":
         result = TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     else:
-        result = several_groups(pencil, d, objective, tol, max_iter, started)
+        result = several_groups(pencil, d, objective, tol, max_iter, started, exact)
     result = told_of_limit(result_in_units(result, unit, logarithmic=objective == "nash"), pencil.deadline)
     return replace(result, certificate="estimate")

@@ -14,14 +14,14 @@ from numba import njit
 
 from fairpca.solvers.mmd._exp2 import CONTRACT, exp2_negative
 
-__all__ = ["block_products", "padded", "squared_lengths"]
+__all__ = ["FAR", "block_products", "padded", "run_pairs", "squared_lengths"]
 
 _TILE = 4  # rows whose distances to a strip of columns are computed together
 _STRIP = 1024  # columns of a strip: the four rows of kernel values stay in the first-level cache
 _BLOCK = 1024  # rows of a block; pairs of blocks are the unit of work that threads share
 _PIECE = 16  # pairs of blocks that compiled code works through without a look at signals
 _THREADING_PAYS = 3000  # rows below which the hand-over between threads costs more than it saves
-_FAR = 1e5  # |u|² beyond which the rounding of |a|² + |b|² - 2ab would be seen
+FAR = 1e5  # |u|² beyond which the rounding of |a|² + |b|² - 2ab would be seen
 
 
 # Row sums may be reassociated (that is what lets LLVM vectorise them); infinities and NaN keep their meaning.
@@ -169,7 +169,7 @@ def _products(W, Y, rows, start, stop, E):  # type: ignore[no-untyped-def]  # pr
 
 
 @njit(nogil=True, cache=True)
-def _run_pairs(U, squares, far, W, Y, tasks, size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+def run_pairs(U, squares, far, W, Y, tasks, size):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
     """Work through pairs of blocks (a, b), a <= b, each pair once and in both directions."""
     E = np.empty((_TILE, _STRIP))
     for t in range(tasks.shape[0]):
@@ -263,7 +263,7 @@ def padded(n: int, *shape: int) -> np.ndarray:
 def squared_lengths(U: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return |u|² of every column, and whether any is so far out that differences have to be squared."""
     squares = np.einsum("ij,ij->j", U, U)
-    return squares, bool(squares.max(initial=0.0) > _FAR)
+    return squares, bool(squares.max(initial=0.0) > FAR)
 
 
 def block_products(U: np.ndarray, W: np.ndarray, n: int, n_threads: int) -> np.ndarray:
@@ -274,7 +274,7 @@ def block_products(U: np.ndarray, W: np.ndarray, n: int, n_threads: int) -> np.n
     tasks = _schedule(n_blocks)
     if n_threads == 1 or n < _THREADING_PAYS:
         for start in range(0, len(tasks), _PIECE):  # Ctrl-C is heeded between the pieces
-            _run_pairs(U, squares, far, W, Y, tasks[start : start + _PIECE], size)
+            run_pairs(U, squares, far, W, Y, tasks[start : start + _PIECE], size)
     else:
-        _in_order(tasks, lambda t: _run_pairs(U, squares, far, W, Y, tasks[t : t + 1], size), n_threads)
+        _in_order(tasks, lambda t: run_pairs(U, squares, far, W, Y, tasks[t : t + 1], size), n_threads)
     return Y

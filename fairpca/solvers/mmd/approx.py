@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import norm, qmc
@@ -14,6 +15,7 @@ __all__ = ["FourierRows", "gaussian_frequencies", "stratified_rows", "subsampled
 _CHUNK = 4096  # rows whose trigonometric features are held at once
 
 
+@lru_cache(maxsize=16)
 def gaussian_frequencies(n_features: int, d: int, seed: int) -> np.ndarray:
     """Return standard normal frequencies (n_features × d) from a scrambled Sobol sequence (a power of two of them).
 
@@ -33,7 +35,9 @@ def gaussian_frequencies(n_features: int, d: int, seed: int) -> np.ndarray:
     """
     power = max(1, int(np.ceil(np.log2(n_features))))
     points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random_base2(power)
-    return norm.ppf(np.clip(points, 1e-12, 1 - 1e-12))
+    frequencies = norm.ppf(np.clip(points, 1e-12, 1 - 1e-12))
+    frequencies.flags.writeable = False
+    return frequencies
 
 
 def stratified_rows(codes: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

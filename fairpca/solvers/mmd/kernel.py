@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from fairpca.solvers.mmd._blocks import block_products, padded
+from fairpca.solvers.mmd._blocks import FAR, block_products, padded, run_pairs
 from fairpca.solvers.mmd._exp2 import CONTRACT, SCALE
 
 __all__ = [
@@ -47,6 +47,34 @@ def _slope(U, C, products, slope):  # type: ignore[no-untyped-def]  # pragma: no
             for i in range(n):
                 slope[k, i] += C[t, i] * (U[k, i] * products[t, 0, i] - products[t, k + 1, i])
     return value
+
+
+@njit(nogil=True, cache=True)
+def _values_and_gradients(X, C, V, unit, tasks, U, squares, W, values, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
+    """Fill value and gradient for every basis in V (b, p, d); U, squares and W are padded space to work in."""
+    n, (count, p, d) = len(X), V.shape
+    slope = np.empty((d, n))
+    for b in range(count):
+        for k in range(d):
+            for i in range(n):
+                total = 0.0
+                for j in range(p):
+                    total += X[i, j] * V[b, j, k]
+                U[k, i] = unit * total
+        squares[:] = 0.0
+        for k in range(d):
+            squares += U[k] * U[k]
+        _weighted_coordinates(U, C, W)
+        products = W.copy()
+        flat = (W.shape[0] * W.shape[1], W.shape[2])
+        run_pairs(U, squares, squares.max() > FAR, W.reshape(flat), products.reshape(flat), tasks, U.shape[1])
+        values[b] = _slope(U, C, products, slope)
+        for j in range(p):
+            for k in range(d):
+                total = 0.0
+                for i in range(n):
+                    total += slope[k, i] * X[i, j]
+                slopes[b, j, k] = total
 
 
 def kernel_bytes(n_rows: int, n_components: int, n_weights: int = 1) -> int:
@@ -214,6 +242,18 @@ class WeightedRows:
         slope = np.empty((d, n))
         value = _slope(U, self.C, products, slope)
         return value, (slope @ self.X).T * (-2.0 / (sigma * SCALE))
+
+    def values_and_gradients(self, V: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return h and its gradient at every basis of the stack V (b × p × d), without Python between them.
+
+        For rows that fit into one block of the kernel, about a thousand.
+        """
+        n, (count, p, d) = len(self.X), V.shape
+        U, squares, W = padded(n, d), padded(n), padded(n, len(self.C), d + 1)
+        values, slopes = np.empty(count), np.empty((count, p, d))
+        tasks = np.zeros((1, 2), dtype=np.int64)
+        _values_and_gradients(self.X, self.C, V, SCALE / sigma, tasks, U, squares, W, values, slopes)
+        return values, slopes * (-2.0 / (sigma * SCALE))
 
     def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
         """Return X'LX (p × p) with L = Σ_t diag(c_t ∘ Kc_t) - diag(c_t) K diag(c_t): the gradient is -(2/σ²) X'LXV."""

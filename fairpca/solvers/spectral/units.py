@@ -22,7 +22,7 @@ _LIMIT = 1020  # of an exponent, so that the unit and its reciprocal are numbers
 _VALUES = frozenset(
     (
         *("objective", "bound", "value", "values", "upper", "dual", "slope", "relaxation", "subgradient_norm"),
-        *("losses", "errors", "variances", "best_sums", "average_losses", "average_loss", "last_loss"),
+        *("losses", "errors", "variances", "best_sums", "average_losses", "average_loss", "last_loss", "ascent"),
     )
 )  # records that are in the units of the moments
 

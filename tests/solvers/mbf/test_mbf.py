@@ -31,6 +31,7 @@ from fairpca.solvers.mbf import (
 from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Budget
+from fairpca.solvers.mbf._scouts import scouts_pay, send_scouts
 from fairpca.solvers.mbf.continuation import along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
@@ -182,7 +183,7 @@ def test_directions_without_variance_are_feasible():
     assert model.result_.status == "converged" and model.mmd2_ <= 1e-12
     np.testing.assert_allclose(model.explained_variance_, 0, atol=1e-12)
     with pytest.warns(ConvergenceWarning, match="no subspace"):  # two directions: not enough for three components
-        assert MBFPCA(3, **narrow).fit(flat, sensitive_features=codes).result_.status == "infeasible"
+        assert MBFPCA(3, **narrow).fit(flat, sensitive_features=codes).result_.status == "not_found"
 
 
 @pytest.mark.parametrize("factor", [2.0**-430, 2.0**-40, 2.0**40, 2.0**460])
@@ -279,12 +280,14 @@ def test_more_starts_are_never_worse():
 
 def test_duplicates_constant_columns_and_rotations_are_undone():
     X, codes = two_groups(160, 5)
-    reference = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(X, sensitive_features=codes)
+    reference = MBFPCA(2, tau=0.03, bandwidth=2.0, n_starts=1, random_state=0).fit(X, sensitive_features=codes)
     wide = np.column_stack((X[:, :2], np.full(160, 7.0), X[:, 2:], X[:, 0] * 0))
-    model = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(wide, sensitive_features=codes)
+    model = MBFPCA(2, tau=0.03, bandwidth=2.0, n_starts=1, random_state=0).fit(wide, sensitive_features=codes)
     assert model.result_.objective == pytest.approx(reference.result_.objective, rel=1e-4)
     np.testing.assert_allclose(model.components_[:, [2, 6]], 0, atol=1e-8)
-    twice = MBFPCA(2, tau=0.03, bandwidth=2.0).fit(np.vstack((X, X)), sensitive_features=np.tile(codes, 2))
+    twice = MBFPCA(2, tau=0.03, bandwidth=2.0, n_starts=1, random_state=0).fit(
+        np.vstack((X, X)), sensitive_features=np.tile(codes, 2)
+    )
     assert twice.result_.objective == pytest.approx(reference.result_.objective, rel=1e-4)
 
 
@@ -294,21 +297,31 @@ def test_dimension_at_and_above_the_rank():
     model = MBFPCA(3, tau=0.03, random_state=0).fit(flat, sensitive_features=codes)
     assert model.result_.extra["rank"] == 3
     assert model.mmd2_ <= 0.03
-    with pytest.warns(ConvergenceWarning, match="keep nearly all of the 3 dimensions"):
+    with pytest.warns(ConvergenceWarning, match="choose fewer than 4 components.*keep nearly all of the 3 dimensions"):
+        most = MBFPCA(4, tau=1e-3).fit(flat, sensitive_features=codes)
+    assert most.result_.status == "not_found"
+    with pytest.warns(ConvergenceWarning, match="the whole space is the only one"):
         whole = MBFPCA(5, tau=1e-3).fit(flat, sensitive_features=codes)
     assert whole.result_.status == "infeasible"
     np.testing.assert_allclose(whole.components_ @ whole.components_.T, np.eye(5), atol=1e-10)
 
 
-def test_infeasible_is_said_and_the_least_unfair_subspace_is_returned():
+def test_not_found_is_said_and_the_least_unfair_subspace_is_returned():
     X, codes = two_groups(200, 3)
     with pytest.warns(ConvergenceWarning, match=r"no subspace with MMD² <= tau was found.*> tau=1e-09"):
         model = MBFPCA(2, tau=1e-9).fit(X, sensitive_features=codes)
-    assert model.result_.status == "infeasible"
+    assert model.result_.status == "not_found"
     assert model.result_.extra["mmd2"] > 1e-9
     rng = np.random.default_rng(0)
     random = [mmd_squared(X @ orthonormal(rng.standard_normal((3, 2))), codes, model.bandwidth_) for _ in range(200)]
     assert model.mmd2_ <= min(random)
+
+
+def test_one_component_is_not_advised_to_be_fewer():
+    X, codes = two_groups(60, 3)
+    with pytest.warns(ConvergenceWarning, match="no subspace") as caught:
+        model = MBFPCA(1, tau=1e-12, bandwidth=0.01).fit(X, sensitive_features=codes)
+    assert model.result_.status == "not_found" and "components" not in str(caught[0].message)
 
 
 def test_equal_opportunity_and_equalised_odds():
@@ -380,7 +393,7 @@ def test_bad_input_is_explained():
         fit(tau="small")
     with pytest.raises(ValueError, match="needs y"):
         fit(fairness="eop")
-    with pytest.raises(ValueError, match=r"group\(s\) \[0\] have no row of class 1"):
+    with pytest.raises(ValueError, match=r"group\(s\) 0 have no row of class 1"):
         fit(y, fairness="eop")
     with pytest.raises(ValueError, match="have no row of class 0"):
         fit(y, fairness="eod")
@@ -457,7 +470,7 @@ def test_a_budget_that_ends_before_the_first_whole_subspace():
     X = np.random.default_rng(0).standard_normal((8, 4))
     with pytest.warns(ConvergenceWarning, match="max_iter=50"):
         model = MBFPCA(3, tau=1e-6, options={"max_iter": 50}).fit(X, sensitive_features=np.arange(8) % 2)
-    assert model.result_.status == "infeasible" and model.components_.shape == (3, 4)
+    assert model.result_.status == "not_found" and model.components_.shape == (3, 4)
 
 
 # ------------------------------------------------------------------------------------------- Algorithm 1
@@ -481,7 +494,7 @@ def test_paper_variants_end_feasibly_and_say_when_not(variant):
     assert model.mmd2_ <= 0.03
     with pytest.warns(ConvergenceWarning, match="Algorithm 1 ended at an iterate that violates"):
         bad = MBFPCA(4, tau=1e-7, **options, options={"repms": {"max_outer": 12}}).fit(X, sensitive_features=codes)
-    assert bad.result_.status == "infeasible"
+    assert bad.result_.status == "not_found"
     assert bad.mmd2_ > 1e-7
 
 
@@ -747,6 +760,33 @@ def test_starts_after_a_trapped_one_come_from_the_fair_side():
     assert first > 0 and np.isinf(rho[first:]).sum() >= 3
     assert problem.record.feasible is None  # no climb along the constraint, which would have a finite multiplier
     assert np.all(np.isinf(rho[first:]))
+
+
+def test_scouts_end_where_a_start_would():
+    """Their values are those of the kernel, and where a scout met the tolerance a climb ends near its worth."""
+    X, codes = two_groups(100, 4)
+    problem = problem_of(X, codes, 2, 0.01)
+    scouts = send_scouts(problem, np.random.default_rng(0))
+    near = [scout for scout in scouts if scout.worth >= 0]
+    assert len(scouts) == 70 and len(near) > 10
+    for scout in near[:5]:
+        np.testing.assert_allclose(scout.V.T @ scout.V, np.eye(2), atol=1e-12)
+        assert problem.evaluate(scout.V).h <= 4 * problem.tau
+    best = max(near, key=lambda scout: scout.worth)
+    end = along_constraint(problem, best.V)
+    assert end.at.h <= problem.tau and end.value == pytest.approx(best.worth, abs=0.01)
+
+
+def test_scouts_are_for_cheap_kernels_only():
+    assert scouts_pay(problem_of(*two_groups(340, 6), 2, 0.02))
+    assert not scouts_pay(problem_of(*two_groups(400, 6), 2, 0.02))
+    assert not scouts_pay(problem_of(*two_groups(60, 3), 3, 0.02))  # the whole space is a single point
+
+
+def test_two_equal_ends_do_not_settle_a_search_of_few_starts():
+    """The best optimum has to be reached twice, and only after six starts."""
+    X, codes = two_groups(400, 6)
+    assert solve_continuation(problem_of(X, codes, 1, 0.002), None, 0)[1] >= 6
 
 
 def test_the_preconditioner_is_rebuilt_only_now_and_then(monkeypatch):

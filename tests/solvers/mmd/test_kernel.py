@@ -260,3 +260,16 @@ def test_rows_far_apart_in_bandwidths(d):
     own = double_loop(X[:20].tolist(), X[20:].tolist(), sigma)
     sums = [kernel_sum(a, b, sigma) for a, b in ((X[:20], X[:20]), (X[20:], X[20:]), (X[:20], X[20:]))]
     assert (sums[0] + sums[1] - 2 * sums[2]) / 400 == pytest.approx(own, abs=1e-12)
+
+
+@pytest.mark.parametrize("d, n_groups", [(1, 2), (3, 3), (5, 2)])
+def test_many_values_and_gradients_are_those_of_each(d, n_groups):
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((90, 7))
+    term = WeightedRows.from_groups(X, np.arange(90) % n_groups)
+    bases = np.array([np.linalg.qr(rng.standard_normal((7, d)))[0] for _ in range(4)])
+    values, gradients = term.values_and_gradients(bases, 1.3)
+    for V, value, gradient in zip(bases, values, gradients, strict=True):
+        expected = term.value_and_gradient(V, 1.3)
+        assert value == pytest.approx(expected[0], abs=1e-14)
+        np.testing.assert_allclose(gradient, expected[1], atol=1e-14)
