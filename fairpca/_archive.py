@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ import numpy as np
 __all__ = ["archive_bytes", "parse_archive"]
 
 _VERSION = 1
+LARGEST = 2**28  # bytes that a file may hold whatever its size
+_RATIO = 100  # and how many times its size beyond
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same for all files, so that equal content has equal bytes
 
 
@@ -37,7 +40,10 @@ def parse_archive(
     """Return header and arrays of the content of a file, which messages call `where`."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            parts = {name: archive.read(f"{name}.npy") for name in ("header", *names)}
+            members = {name: archive.getinfo(f"{name}.npy") for name in ("header", *names)}
+            if sum(member.file_size for member in members.values()) > max(LARGEST, _RATIO * len(content)):
+                raise ValueError("it declares more than a file of this size can hold")
+            parts = {name: archive.read(member) for name, member in members.items()}
         header = json.loads(bytes(_array(parts.pop("header"))))
         found, version = header["kind"], header["version"]
         checksum = header.pop("checksum")
@@ -49,7 +55,10 @@ def parse_archive(
         raise ValueError(f"{where!r} was written by another version of fairpca (format {version}, here {_VERSION}).")
     if checksum != _checksum(header, parts):
         raise ValueError(f"{where!r} is damaged: its content does not agree with its checksum; make it again.")
-    return header, {name: _array(part) for name, part in parts.items()}
+    try:
+        return header, {name: _array(part) for name, part in parts.items()}
+    except _DAMAGED as error:
+        raise ValueError(f"{where!r} holds no {kind}, or is damaged; make it again.") from error
 
 
 _DAMAGED = (
@@ -72,6 +81,13 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 def _array(content: bytes) -> np.ndarray:
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError("an array has an unknown format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError("an array declares another shape than it has")
     return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 
 

@@ -300,8 +300,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
         if tiny and self._uses_groups and counts.dtype.kind in "iu":  # weights are no numbers of rows
             warnings.warn(
                 f"group(s) {shown_labels(tiny)} have one sample each, so they have no variance of their own; merge "
-                "them with "
-                "another group or drop them.",
+                "them with another group or drop them.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -36,6 +36,7 @@ def add_comparing(parser: argparse.ArgumentParser, components: str | None = "2")
     group.add_argument(
         "--methods", metavar="NAME[,NAME]", help="names, or all; default those that take seconds on any table"
     )
+    group.add_argument("--positive", metavar="VALUE", help="of the target: a positive decision (default: the later)")
     group.add_argument("--parts", type=int, default=5, help="of the cross-fitting (default 5)")
     group.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
     group.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
@@ -70,16 +71,18 @@ def run(options: argparse.Namespace) -> int:
 
 def comparison_of(prepared: Prepared, options: argparse.Namespace) -> Comparison:
     """Compare as the options say, with a progress bar."""
+    from fairpca.own_data import words_of
     from fairpca.report import compare
 
     methods = _cli_table.split(options.methods, "--methods") if options.methods else None
-    target = None if prepared.target is None else prepared.target.to_numpy()
+    target = None if prepared.target is None else words_of(prepared.target)
     with warnings.catch_warnings(), progress_bar("fits") as progress:
         warnings.showwarning = _cli_table.show_warning
         return compare(
             prepared.frame,
             prepared.labels,
             target,
+            positive=options.positive,
             n_components=dimensions(options.components),
             methods=methods,
             preparation=prepared.transformer(),
@@ -118,19 +121,31 @@ def dimensions(text: str) -> list[int]:
 def show(found: Comparison) -> None:
     """Print what most people look at."""
     wanted = ["variance", "worst_error", "error_gap", "loss_gap", "mmd2", "linear_auc", "kernel_auc"]
-    wanted += ["accuracy:logistic", "selection_gap:logistic", "tpr_gap:logistic"]
+    decided = ["accuracy:logistic", "base_selection_gap:logistic", "base_tpr_gap:logistic"]
+    about = f", decisions{found.about_positive()}" if found.positive is not None else ""
     for dimension in sorted(set(found.frame["n_components"])):
-        print(f"\n{dimension} components, new rows:")
-        print(_heads(found.table(dimension, wanted)).to_string(float_format=lambda value: f"{value:.3g}"))
-    rows = found.frame[(found.frame["metric"] == "error_gap") & found.frame["low"].notna()]
-    print(f"\n{found.level:.0%} intervals for the gap between the groups' errors on new rows, % of the variance:")
-    for row in rows.itertuples():
-        print(f"  {row.method}, {row.n_components} components: {row.estimate:.3g} [{row.low:.3g}, {row.high:.3g}]")
+        print(_cli_table.printable(f"\n{dimension} components, new rows{about}:"))
+        table = found.table(dimension, [*wanted, *(decided if about else [])])
+        print(_heads(table).to_string(float_format=lambda value: f"{value:.3g}"))
+    _show_intervals(found, "error_gap", "the gap between the groups' errors on new rows, % of the variance")
+    if about:
+        what = f"the gap between the groups' selection rates when as many are selected as are positive{about}"
+        _show_intervals(found, "base_selection_gap:logistic", what)
     for line in (*found.notes, *(f"{name} left out: {reason}" for name, reason in found.skipped.items())):
         print(_cli_table.printable(line))
 
 
-def _heads(table: Any) -> Any:
-    from fairpca.report import declared
+def _show_intervals(found: Comparison, metric: str, what: str) -> None:
+    rows = found.frame[(found.frame["metric"] == metric) & found.frame["low"].notna()]
+    print(_cli_table.printable(f"\n{found.level:.0%} intervals for {what}:"))
+    row: Any
+    for row in rows.itertuples():
+        chance = "" if row.chance != row.chance else f"; random groups stay below {row.chance:.3g} in 95 % of cases"
+        estimate = f"{row.estimate:.3g} [{row.low:.3g}, {row.high:.3g}]"
+        print(f"  {row.method}, {row.n_components} components: {estimate}{chance}")
 
-    return table.rename(columns={name: declared(name).title for name in table.columns}).rename_axis(columns=None)
+
+def _heads(table: Any) -> Any:
+    from fairpca.report import get_measure
+
+    return table.rename(columns={name: get_measure(name).title for name in table.columns}).rename_axis(columns=None)

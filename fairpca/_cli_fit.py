@@ -45,11 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
     parser.add_argument("--model", metavar="FILE.npz", help="file for the model, for fairpca apply and fairpca inspect")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a parameter of the method"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="settings",
+        help="a parameter of the method, as its API page explains",
     )
     parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
     parser.add_argument(
-        "--allow-infeasible", action="store_true", help="write also a subspace that does not meet the tolerance"
+        "--allow-infeasible", action="store_true", help="mbfpca: write also what does not meet its tolerance tau"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     if {"-h", "--help"} & set(sys.argv):
@@ -77,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.sensitive:
         raise ValueError("Name the column(s) with the groups: --sensitive COLUMN.")
     wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
-    if not any(wanted.values()):
-        raise ValueError("Nothing would be written; give --out FILE for the projections or --model FILE for the model.")
+    if not any(wanted.values()) and not options.report:
+        raise ValueError("Nothing would be written; give --out FILE, --model FILE, or --report to look only.")
     with Outputs(wanted, [options.data]) as outputs:
         return _fit(estimator, options, outputs)
 
@@ -106,7 +111,8 @@ def _fit(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
         _cli_table.warn(f"{found} components instead of {options.components}: the solver's answer has more.")
     projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
     written = _beside_groups(prepared, projected)
-    outputs.write(_contents(written, transformer, estimator, prepared, options))
+    if options.out or options.components_out or options.model:
+        outputs.write(_contents(written, transformer, estimator, prepared, options))
     for name in (options.out, options.components_out, options.model):
         if name:
             print(f"wrote {name}: {len(written)} rows, {found} components" if name == options.out else f"wrote {name}")
@@ -126,9 +132,10 @@ def _contents(
 
     loadings = pd.DataFrame(estimator.components_, columns=estimator.feature_names_in_)
     loadings.insert(0, "component", list(estimator.get_feature_names_out()), allow_duplicates=True)
-    formulas = [w for name in prepared.groups.columns for w in (name, *prepared.groups[name].unique())]
-    formulas = [word for word in formulas if str(word).startswith(_SPREADSHEET)]
-    if formulas and options.out:
+    written_words = [w for name in prepared.groups.columns for w in (name, *prepared.groups[name].unique())]
+    written_words = [*(written_words if options.out else ()), *(loadings.columns if options.components_out else ())]
+    formulas = [word for word in written_words if str(word).startswith(_SPREADSHEET)]
+    if formulas:
         _cli_table.warn(
             f"{formulas[0]!r} in the output would be taken for a formula by a spreadsheet; import it there as text."
         )

@@ -87,8 +87,9 @@ def run_inspect(options: argparse.Namespace) -> int:
         f"data        {facts['source']}, {facts['rows']} of {facts['rows_read']} rows, SHA-256 {facts['data_sha256']}",
         f"made        {facts['made']}, {', '.join(f'{name} {number}' for name, number in facts['versions'].items())}",
         *(f"column      {d['role']}: {d['column']} ({d['why']})" for d in facts["decisions"]),
-        *(f"note        {note}" for note in facts["notes"]),
-        *(f"warning     {warning}" for warning in facts["warnings"]),
+        *(f"levels      {d.column}: {', '.join(d.levels)}" for d in model.columns if d.levels),
+        "holds       what is listed here; of each number its median, mean, deviation and the limits of extreme values; "
+        "the loadings. It holds no rows, and no level or group of fewer than five rows unless --keep asked for it.",
     ]
     print("\n".join(map(_cli_table.printable, lines)))
     return 0

@@ -28,6 +28,7 @@ _IN_MEMORY_ONLY: dict[str, Any] = {
     "missing": "impute",
     "missing_groups": "error",
     "cut": [],
+    "merge_groups_below": 0,
     "out": None,
     "report": False,
 }
@@ -206,12 +207,10 @@ def _contents(estimator: Any, moments: GroupMoments, scale: Any, options: argpar
         "target": None,
         "rows": moments.n_samples,
         "rows_read": moments.n_samples,
-        "source": ", ".join(options.data[:10]),
+        "source": ", ".join(os.path.basename(name) for name in options.data[:10]),
         "data_sha256": _digests(options.data),
         "table_columns": names,
         "decisions": [{"column": name, "role": "number", "why": "a number in all rows"} for name in names],
-        "notes": ["fitted to moments: in new rows a missing number gets the mean, since no median is known"],
-        "warnings": [],
     }
     model = SavedModel.of(None, estimator, decisions, dict(plain(facts)))
     # The estimator's own map subtracts the mean, in scaled units; no range is known that far values are drawn into.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _cli_table.add_reading(parser)
     _cli_compare.add_comparing(parser, components=None)
     parser.add_argument("--out", metavar="FILE.html", help="the page; beside it FILE.ipynb and FILE.json are written")
-    parser.add_argument("--template", metavar="FILE.md", help="a changed copy of the template")
+    parser.add_argument(
+        "--template",
+        metavar="FILE.md",
+        help="a changed copy of the template; its code runs on this machine, so use only one that you trust",
+    )
     parser.add_argument("--template-out", metavar="FILE.md", help="write the built-in template, to be changed")
     parser.set_defaults(func=run)
 
@@ -53,11 +58,19 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
     from fairpca.own_data import read_text_file
     from fairpca.report.build import built_report, template_text
 
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     text = read_text_file(options.template) if options.template else template_text()
-    prepared = _cli_table.prepare(options)  # errors are found here, before a kernel starts
+    if options.template:
+        print(
+            _cli_table.printable(
+                f"running the code of the template {options.template}, which may do anything that you may"
+            )
+        )
+    prepared = _cli_table.prepare(options)  # errors are found here, before anything is computed
     settings: dict[str, Any] = {
         "components": None if options.components is None else _cli_compare.dimensions(options.components),
         "methods": _cli_table.split(options.methods, "--methods") if options.methods else None,
+        "positive": options.positive,
         "parts": options.parts,
         "level": options.level,
         "seed": options.seed,
@@ -65,6 +78,7 @@ def _write(options: argparse.Namespace, files: dict[str, Path], outputs: Any) ->
         "reading": {**_cli_table.reading(options)},
         "missing_groups": options.missing_groups,
         "cut": _cli_table.cuts(options.cut),
+        "merge_below": options.merge_groups_below,
     }
     parameters = {
         "data": options.data,

@@ -21,6 +21,11 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--header", default="auto", choices=("auto", "yes", "no"), help="whether the first line holds names"
     )
+    group.add_argument("--header-row", type=int, default=1, metavar="N", help="line with the names (default 1)")
+    group.add_argument(
+        "--missing-marks", metavar="WORD[,WORD]", help="words that mean a missing value (default: NA, None, ? and such)"
+    )
+    group.add_argument("--date-format", metavar="FORM", help="of dates, as %%d.%%m.%%Y (2012-07-04 is known without)")
     group.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
 
 
@@ -32,9 +37,9 @@ def add_preparing(parser: argparse.ArgumentParser, required: bool = True) -> Non
         metavar="COLUMN[,COLUMN]",
         help="column(s) with the groups; several are combined",
     )
-    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is no feature")
+    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is not a feature")
     group = parser.add_argument_group("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'")
-    group.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are no features")
+    group.add_argument("--drop", default="", metavar="COLUMN[,COLUMN]", help="columns that are not features")
     group.add_argument("--keep", default="", metavar="COLUMN[,COLUMN]", help="columns that would be left out by a rule")
     group.add_argument("--category", default="", metavar="COLUMN[,COLUMN]", help="numbers that stand for categories")
     group.add_argument("--number", default="", metavar="COLUMN[,COLUMN]", help="columns that must be numbers")
@@ -51,12 +56,24 @@ def add_preparing(parser: argparse.ArgumentParser, required: bool = True) -> Non
         help="rows without a group (default error)",
     )
     group.add_argument(
-        "--far", default="draw-in", choices=("draw-in", "keep"), help="values far from all others (default draw-in)"
+        "--far",
+        default="draw-in",
+        choices=("draw-in", "keep"),
+        help="pull values far from all others in to 20 times the usual range, changing your data (default draw-in)",
     )
-    group.add_argument("--min-different", type=int, default=10, help="rows that differ in a column (default 10)")
+    group.add_argument(
+        "--min-different", type=int, default=10, help="leave out columns where fewer rows differ (default 10)"
+    )
     group.add_argument("--max-levels", type=int, default=20, help="indicators of one category (default 20)")
     group.add_argument(
-        "--max-missing", type=float, default=0.5, metavar="SHARE", help="missing in a column that is kept (default 0.5)"
+        "--max-missing",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="leave out columns with more missing (default 0.5)",
+    )
+    group.add_argument(
+        "--merge-groups-below", type=int, default=0, metavar="N", help="groups of fewer rows become one (default: none)"
     )
     group.add_argument(
         "--cut", action="append", default=[], metavar="COLUMN=EDGE[,EDGE]", help="cut a sensitive column of numbers"
@@ -78,6 +95,9 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "decimal": options.decimal,
         "header": options.header,
         "sheet": options.sheet,
+        "date_format": options.date_format,
+        "header_row": options.header_row,
+        "missing_marks": None if options.missing_marks is None else split(options.missing_marks, "--missing-marks"),
     }
 
 
@@ -106,6 +126,7 @@ def prepare(options: argparse.Namespace) -> Prepared:
         rules,
         missing_groups=options.missing_groups,
         cut=cuts(options.cut),
+        merge_below=options.merge_groups_below,
     )
     for line in found.summary():
         print(printable(line))

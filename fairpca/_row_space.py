@@ -12,6 +12,7 @@ from fairpca.linalg import fix_signs
 __all__ = ["RowSpace"]
 
 _ALONG_FEATURES = ("predictor_", "removed_", "shifts_", "coefficients_", "excluded_")
+_ROUNDING = 8 * np.finfo(np.float64).eps
 _COLUMNS = ("decoder", "excluded", "basis")  # of result_.extra
 
 
@@ -42,6 +43,8 @@ class RowSpace:
         centre = X.mean(axis=0, dtype=np.float64)
         others = np.random.RandomState(0).standard_normal((n_components, p))
         basis, R = np.linalg.qr(np.vstack((X - centre, centre[None], others)).T)
+        size = np.abs(R[:, :n]).max(axis=1)
+        R[size <= _ROUNDING * n * size.max(initial=0.0), :n] = 0.0  # directions without variance, exactly
         return cls(basis, R[:, :n].T + R[:, n])
 
     def lift(self, model: Any) -> None:

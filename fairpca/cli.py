@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -52,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 when all went well, 1 when something failed, 130 after an interrupt. Wrong usage exits with 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is written as \\u2026
+            stream.reconfigure(errors="backslashreplace")
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
     if not hasattr(options, "func"):

@@ -191,9 +191,8 @@ class FPCA(BaseFairPCA):
         if moments.n_groups > 2:
             raise ValueError(
                 f"FPCA got {moments.n_groups} groups ({shown_labels(moments.labels)}); its mean difference f and "
-                "covariance difference Q are "
-                "defined for exactly two. Merge groups, compare one group with all others, or use MinMaxFairPCA, "
-                "which takes any number."
+                "covariance difference Q are defined for exactly two. Merge groups, compare one group with all "
+                "others, or use MinMaxFairPCA, which takes any number."
             )
         return d
 

@@ -100,7 +100,7 @@ class MBFPCA(BaseFairPCA):
     solver : {"continuation", "repms"}, default="continuation"
         "continuation": from several starts a penalty path, then a climb along the constraint, with a preconditioned
         Riemannian L-BFGS on the Grassmannian.
-        "repms": Algorithm 1 of the paper.
+        "repms": Algorithm 1 of the paper. Its dense inverse Hessian needs 8 p² d² bytes (p features, d components).
     variant : {"lee2022_code", "printed"}, default="lee2022_code"
         For "repms": choices of Algorithm 1 that the paper leaves open, the published code's or the printed
         algorithm's.

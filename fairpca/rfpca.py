@@ -177,8 +177,7 @@ class RFPCA(FrontierMixin, BaseFairPCA):
             if missing or len(self.eps) != moments.n_groups:
                 raise ValueError(
                     f"eps names the groups {shown_labels(self.eps)}, the data have {shown_labels(moments.labels)}; "
-                    "give one radius "
-                    "for each group of the data."
+                    "give one radius for each group of the data."
                 )
             given: Any = [self.eps[label] for label in moments.labels]
         else:

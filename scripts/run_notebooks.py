@@ -89,10 +89,10 @@ def run_all(jobs: list[Job], workers: int, report: Callable[[str], None]) -> lis
 
 
 def long_exhibits(root: Path) -> list[str]:
-    """Return a line for each exhibit whose cells took more than ten minutes together."""
+    """Return a line for each exhibit whose cells took more than ten minutes of one processor."""
     lines = []
     for path in sorted((root / "data" / "results").glob("*/*.json")):
-        seconds = json.loads(path.read_text(encoding="utf8")).get("wall_seconds", 0)
+        seconds = json.loads(path.read_text(encoding="utf8")).get("cpu_seconds", 0)
         if seconds > LONG:
             lines.append(f"{path.parent.name}/{path.stem}: {seconds / 60:.0f} minutes")
     return lines
@@ -144,7 +144,7 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
     if paper:
         for heading, lines in (
             ("Not computed, because data are not available (see `fairpca data list`):", left_alone(sources, root)),
-            ("Exhibits whose cells took more than ten minutes of one process:", long_exhibits(root)),
+            ("Exhibits that took more than ten minutes of one processor:", long_exhibits(root)),
         ):
             if lines:
                 print(heading, *lines, sep="\n  ")

@@ -246,7 +246,7 @@ def test_three_groups_through_the_estimator(data):
         ({"lam": np.inf}, ValueError, "lam=inf is out of range"),
         ({"lam": "big"}, TypeError, "lam must be a number"),
         ({"alpha": -1}, ValueError, "alpha=-1 is out of range"),
-        ({"eps": [0.1]}, ValueError, r"eps has 1 value\(s\) but there are 2 groups 'a', 'b'"),
+        ({"eps": [0.1]}, ValueError, r"eps has 1 value\(s\) but there are 2 groups \('a', 'b'\)"),
         ({"eps": [0.1, 0.2, 0.3]}, ValueError, "eps has 3 value"),
         ({"eps": 0.1}, ValueError, "give one radius for each"),
         ({"eps": [0.1, -0.2]}, ValueError, "not negative"),

@@ -29,8 +29,8 @@ ASIDE = ("cli", "own_data", "plotting", "published", "report", "scale", "tables"
 class Code:
     """The code behind a function of a page.
 
-    Comments, docstrings and layout do not count. Functions and constants of the page are followed, and so are all
-    modules that the used objects of the package import.
+    Comments, docstrings and layout do not count. Functions and constants of the page and of ``companion/<paper>.py``
+    are followed one by one; of the rest of the package, all modules count that the used objects import.
 
     Parameters
     ----------
@@ -59,8 +59,11 @@ class Code:
                 continue
             seen[id(item)] = item
             home = item.__name__ if inspect.ismodule(item) else getattr(item, "__module__", None) or ""
-            on_page = home in (getattr(function, "__module__", ""), "__main__")
-            if home.partition(".")[0] == PACKAGE:
+            shared = home.startswith(f"{PACKAGE}.companion.") and _counts(home) and not inspect.ismodule(item)
+            on_page = shared or home in (getattr(function, "__module__", ""), "__main__")
+            if shared:
+                item = inspect.unwrap(item) if callable(item) else item
+            elif home.partition(".")[0] == PACKAGE:
                 modules.add(home)
             elif hasattr(item, "cache_info"):
                 raise TypeError(

@@ -178,7 +178,7 @@ def _stored(record: Mapping[str, Any], own: Setting, code: Code) -> str:
         return f" Stored at commit {str(record.get('commit'))[:7]}."
     commit = str(entry["commit"])[:7] + ("" if entry["clean"] else " with uncommitted changes")
     changed = "" if (entry["code"], entry["data"]) == (code.digest, code.data) else "; the code has changed since"
-    return f" Stored at commit {commit}, after {entry['wall_seconds']:.0f} s of computing{changed}."
+    return f" Stored at commit {commit}, after {entry['cpu_seconds']:.0f} s of computing{changed}."
 
 
 def _describe(own: Setting, code: Code, live: Cells, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Somebody's own table: read it, prepare it, keep a fitted projection in a file, apply it to new rows."""
 
 from fairpca.own_data._bytes import read_text_file
-from fairpca.own_data._decisions import Decision, Rules
+from fairpca.own_data._decisions import Decision, Rules, words_of
 from fairpca.own_data._far import DrawIn, column_limits
 from fairpca.own_data.model_file import SavedModel, load_model
 from fairpca.own_data.preparation import Prepared, as_numbers, as_words, column_transformer, prepare
@@ -28,4 +28,5 @@ __all__ = [
     "read_table",
     "read_text_file",
     "versions",
+    "words_of",
 ]

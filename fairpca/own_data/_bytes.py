@@ -22,6 +22,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# Bytes that are decompressed at most: 100 times the size of the file, within these.
+SMALLEST_LIMIT, LARGEST = 2**28, 2**32
 _WINDOWS = "windows-1252"
 
 
@@ -32,10 +34,21 @@ def read_bytes(path: str) -> bytes:
     except FileNotFoundError:
         if re.match(r"[a-z][a-z0-9+.-]+://", path, re.IGNORECASE):
             raise FileNotFoundError(f"{path!r} is an address; download the file and give its name.") from None
-        raise FileNotFoundError(f"There is no file {path!r}.") from None
+        raise FileNotFoundError(
+            f"There is no file {path!r} in {Path.cwd()}; a table to try: fairpca data export german_credit."
+        ) from None
     except IsADirectoryError:
         raise ValueError(f"{path!r} is a folder; give the file with the table itself.") from None
-    except (OSError, ValueError, EOFError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        RuntimeError,
+        lzma.LZMAError,
+        zipfile.BadZipFile,
+        zlib.error,
+        MemoryError,
+    ) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and error.errno is not None:
             raise OSError(f"{path!r} cannot be read: {error.strerror}; give another file.") from error
         if isinstance(error, ValueError):
@@ -78,14 +91,28 @@ def _decompressed(path: str) -> bytes:
         stream = getattr(sys.stdin, "buffer", None)
         return stream.read() if stream is not None else sys.stdin.read().encode()
     ending = Path(path).suffix.lower()
+    most = min(LARGEST, max(SMALLEST_LIMIT, 100 * Path(path).stat().st_size))
     if ending == ".zip":
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) != 1:
                 raise ValueError(f"it holds {len(names)} files; give an archive of a single one.")
-            return archive.read(names[0])
-    with _OPENERS.get(ending, open)(path, "rb") as file:
-        return file.read()  # type: ignore[no-any-return]
+            with archive.open(names[0]) as file:
+                return _bounded(file, most)
+    if ending in _OPENERS:
+        with _OPENERS[ending](path, "rb") as file:
+            return _bounded(file, most)
+    return Path(path).read_bytes()
+
+
+def _bounded(file: Any, most: int) -> bytes:
+    """Read what is decompressed, but not much more than a table of that size can have."""
+    content: bytes = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(
+            f"it inflates to more than {most / 2**20:,.0f} MB; decompress it by another program, and give the result."
+        )
+    return content
 
 
 def as_utf8(content: bytes, path: str, encoding: str = "auto") -> tuple[bytes, str]:

@@ -19,6 +19,10 @@ __all__ = ["Decision", "Rules", "decide"]
 Role = Literal["number", "pair", "category", "left out", "group", "target"]
 MISSING = "(missing)"
 _NAMES_OF_ROWS = re.compile(r"(column1|index|id|row|rows|rownames?|row[ _.]?(no|nr|number|id)|unnamed: ?0|\W*)", re.I)
+MOSTLY_RARE = 0.6  # share of rows without an indicator from which on a category is left out
+FEW = 5  # rows below which a level gets no indicator, so that no file tells what only few people have
+_REVERSED = [["yes", "no"], ["y", "n"], ["true", "false"], ["ja", "nein"], ["oui", "non"]]
+_IDENTIFIERS = re.compile(r"(.*[ _.-])?(id|pid|nr|no|key|uuid|number|account)|.*[a-z](ID|Id)")
 _ENOUGH_ROWS = 10  # fewer rows may be consecutive whole numbers by chance
 
 
@@ -33,7 +37,8 @@ class Rules:
     missing : {"impute", "drop", "error"}
         Put the median (words: a level of their own), leave out the rows, or refuse.
     max_levels : int
-        So many levels of a category get an indicator each, the most frequent ones; the others have none.
+        So many levels of a category get an indicator each, the most frequent ones; the others have none. Nor have
+        levels of fewer than five rows.
     max_missing : float
         A column with a larger share of missing values is left out.
     min_different : int
@@ -79,16 +84,16 @@ class Decision:
     why : str
         For people.
     levels : tuple of str
-        Of a pair (the frequent one first) or a category (those with an indicator).
-    others : tuple of str
-        Levels of a category without an indicator.
+        Of a pair (the frequent one first, unless they are no and yes) or a category (those with an indicator).
+    rare : bool
+        Whether some values of a category have no indicator; which these are is not kept.
     """
 
     column: str
     role: Role
     why: str
     levels: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    rare: bool = False
 
 
 def decide(rows: pd.DataFrame, sensitive: Sequence[str], target: str | None, rules: Rules) -> tuple[Decision, ...]:
@@ -96,9 +101,9 @@ def decide(rows: pd.DataFrame, sensitive: Sequence[str], target: str | None, rul
     decisions = []
     for name in rows.columns:
         if name in sensitive:
-            decisions.append(Decision(name, "group", "says the group, so it is no feature"))
+            decisions.append(Decision(name, "group", "says the group, so it is not a feature"))
         elif name == target:
-            decisions.append(Decision(name, "target", "what is to be predicted, so it is no feature"))
+            decisions.append(Decision(name, "target", "what is to be predicted, so it is not a feature"))
         elif name in rules.drop:
             decisions.append(Decision(name, "left out", "as asked for"))
         else:
@@ -164,7 +169,8 @@ def _numbers_rows(present: pd.Series, name: str, distinct: int) -> bool:
         return bool(_NAMES_OF_ROWS.fullmatch(name))
     values = present.to_numpy(dtype=float)
     whole = bool(np.all(values == np.floor(values)))
-    return whole and (values.max() - values.min() == len(values) - 1 or bool(_NAMES_OF_ROWS.fullmatch(name)))
+    named = _NAMES_OF_ROWS.fullmatch(name) or _IDENTIFIERS.fullmatch(name.lower()) or _IDENTIFIERS.fullmatch(name)
+    return whole and (values.max() - values.min() == len(values) - 1 or bool(named))
 
 
 def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
@@ -189,21 +195,44 @@ def _category(column: pd.Series, name: str, missing: int, rules: Rules) -> Decis
     counts = words.value_counts(sort=True)
     counts = counts.iloc[np.lexsort((counts.index.to_numpy(dtype=str), -counts.to_numpy()))]
     levels = [str(level) for level in counts.index]
-    if len(levels) == 2:
+    asked = name in (*rules.keep, *rules.categories)
+    if [level.lower() for level in levels] in _REVERSED:
+        levels = levels[::-1]
+    if len(levels) == 2 and (int(counts.iloc[1]) >= FEW or asked):
         scaled = ", standardised" if rules.scale == "standardise" else ""
         return Decision(name, "pair", f"1 for {levels[1]!r}, 0 for {levels[0]!r}{scaled}", tuple(levels))
-    shown, others = levels[: rules.max_levels], levels[rules.max_levels :]
-    why = f"{len(shown)} levels, an indicator each"
-    if others:
-        rest = int(counts.iloc[rules.max_levels :].sum())
-        why += f"; {len(others)} rarer ones ({rest} rows) have none (--max-levels)"
+    n_shown = min(rules.max_levels, len(levels) if asked else int((counts >= FEW).sum()))
+    shown, n_rare, rest = levels[:n_shown], len(levels) - n_shown, int(counts.iloc[n_shown:].sum())
+    if not asked and (n_shown == 0 or rest > MOSTLY_RARE * len(column)):
+        return Decision(
+            name,
+            "left out",
+            f"{rest} of {len(column)} rows have a value outside the {n_shown} levels that are frequent enough, so it "
+            "probably names single rows; --keep takes it",
+        )
+    why = f"{n_shown} levels, an indicator each"
+    if n_rare:
+        why += f"; {n_rare} rarer ones ({rest} rows) have none (--max-levels; at least {FEW} rows)"
+    if asked and counts.iloc[:n_shown].min() < FEW:
+        why += f"; among them levels of fewer than {FEW} rows, as asked for: a model file holds them"
     if missing:
         why += f"; {missing} missing are a level of their own"
-    return Decision(name, "category", why, tuple(shown), tuple(others))
+    return Decision(name, "category", why, tuple(shown), bool(n_rare))
 
 
 def words_of(column: Any) -> np.ndarray:
-    """Values of a column as words; a missing one is ``(missing)``, a whole number has no decimals."""
+    """Values of a column as words; a missing one is ``(missing)``, a whole number has no decimals.
+
+    Parameters
+    ----------
+    column : array-like of shape (n_samples,)
+        Of any type.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Of objects.
+    """
     values = pd.Series(column)
     if values.dtype.kind == "f":
         whole = values.dropna()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["DrawIn", "column_limits", "limits"]
+__all__ = ["DrawIn", "column_limits", "limits", "unusual_numbers"]
 
+SENTINELS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
+FAR = 15.0  # standard deviations
 UNITS = 20.0  # for normal values this is 33 standard deviations, for lognormal ones (σ = 1) one in 200 000
 
 
@@ -42,6 +46,36 @@ def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     unit = np.maximum(high - middle, middle - low)
     far = np.where(unit > 0, UNITS * unit, np.inf)
     return middle - far, middle + far
+
+
+def unusual_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Point out codes such as -999 among numbers, and single rows far from all others; nothing is changed."""
+    found = []
+    for name in (name for name in columns if frame[name].dtype.kind in "iuf"):
+        values = frame[name].to_numpy(dtype=float)
+        for code in SENTINELS:
+            same = values == code
+            others = values[~same & ~np.isnan(values)]
+            if (
+                same.sum() >= 2
+                and len(others)
+                and not 2 * others.min() - others.max() <= code <= 2 * others.max() - (others.min())
+            ):
+                found.append(
+                    f"{name!r} is {code:g} in {int(same.sum())} rows and far from that in all others, as if it meant a "
+                    f"missing value; --missing-marks {code:g} reads it so."
+                )
+                values = np.where(same, np.nan, values)
+        spread = np.nanstd(values)
+        far = np.abs(values - np.nanmean(values)) > FAR * max(spread, 1e-300)
+        if 0 < far.sum() <= 2:
+            place = f"{frame.index.name or 'row'} {frame.index[far][0]}"
+            away = np.nanmax(np.abs(values - np.nanmean(values))) / spread
+            found.append(
+                f"{name!r} has a value {away:.0f} standard deviations from the mean ({place}); such a row may turn a "
+                "component towards itself, so look at it."
+            )
+    return found
 
 
 class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

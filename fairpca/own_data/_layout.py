@@ -58,61 +58,12 @@ def _advice(layout: Layout, wrong: np.ndarray, separator: str) -> str:
     return "Write a missing value as an empty field, and look for a line that was cut or a quotation mark not closed."
 
 
-def layout_of(content: bytes, separator: str, path: str) -> Layout:
-    found = fast_layout(content, separator)
-    return found if found is not None else exact_layout(content, separator, path)
-
-
-def fast_layout(content: bytes, separator: str) -> Layout | None:
-    """Count separators between ends of lines in the bytes; None where quotation marks or line ends are unusual."""
-    delimiter = ord(separator)
-    if delimiter > 127 or not content or content.count(b"\r") != content.count(b"\r\n"):
-        return None
-    text = np.frombuffer(content, dtype=np.uint8)
-    ends, separators = text == ord("\n"), text == delimiter
-    line_ends = np.flatnonzero(ends)
-    record_ends = line_ends
-    if b'"' in content:
-        outside = _outside_quotes(text, ends, separators)
-        if outside is None:
-            return None
-        record_ends = np.flatnonzero(ends & outside)
-        separators &= outside
-    if not len(record_ends) or record_ends[-1] != len(text) - 1:
-        record_ends = np.append(record_ends, len(text))  # the last line needs no end
-    begins = np.concatenate(([0], record_ends[:-1] + 1))
-    positions = np.flatnonzero(separators)
-    fields = np.diff(np.searchsorted(positions, record_ends), prepend=0) + 1
-    lines = np.searchsorted(line_ends, begins) + 1
-    last = text[np.maximum(record_ends - 1, 0)]
-    last = np.where(last == ord("\r"), text[np.maximum(record_ends - 2, 0)], last)
-    records = np.ones(len(fields), dtype=bool)
-    for row in np.flatnonzero(fields == 1):
-        records[row] = not _is_blank(text[begins[row] : record_ends[row]].tobytes(), separator)
-    return Layout(lines[records], fields[records], ((last == delimiter) & (fields > 1))[records])
-
-
 def _is_blank(line: bytes, separator: str) -> bool:
     """Whether a line is empty, or has only blanks that are no separators."""
     return not line.rstrip(b"\r\n").replace(b" ", b"").replace(b"\t", b"") and separator.encode() not in line
 
 
-def _outside_quotes(text: np.ndarray, ends: np.ndarray, separators: np.ndarray) -> np.ndarray | None:
-    """Mask of the bytes outside quotation marks; None if a mark stands where it neither opens nor closes a field."""
-    marks = text == ord('"')
-    inside = np.logical_xor.accumulate(marks)
-    if inside[-1]:
-        return None
-    # A mark doubled inside a field closes and opens it again, which leaves the count right.
-    opening, closing = np.flatnonzero(marks & inside), np.flatnonzero(marks & ~inside)
-    before, after = opening[opening > 0] - 1, closing[closing < len(text) - 1] + 1
-    limits = separators | ends | marks
-    if not limits[before].all() or not (limits[after] | (text[after] == ord("\r"))).all():
-        return None
-    return ~inside
-
-
-def exact_layout(content: bytes, separator: str, path: str) -> Layout:
+def layout_of(content: bytes, separator: str, path: str) -> Layout:
     """Count the fields with Python's reader, which takes every kind of line end and stray quotation marks."""
     lines, fields, trailing = [], [], []
     reader = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=separator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,13 @@ _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 50  # records that tell the separator
 
 
-def read_text(content: bytes, path: str, separator: str = "auto", header: bool = True) -> tuple[pd.DataFrame, str]:
+def read_text(
+    content: bytes,
+    path: str,
+    separator: str = "auto",
+    header: bool = True,
+    missing_marks: Sequence[str] | None = None,
+) -> tuple[pd.DataFrame, str]:
     r"""Read a CSV file in UTF-8; the index is the line of the file on which each row begins.
 
     Parameters
@@ -28,6 +35,8 @@ def read_text(content: bytes, path: str, separator: str = "auto", header: bool =
         The character between values, or "auto".
     header : bool
         Whether the first record holds names; without them the columns are called column1, column2, ….
+    missing_marks : sequence of str, optional
+        Words that are no values; default those of pandas.
 
     Returns
     -------
@@ -41,9 +50,9 @@ def read_text(content: bytes, path: str, separator: str = "auto", header: bool =
         separator = guessed_separator(content)
     elif len(separator) != 1 or separator in '"\r\n\0':
         raise ValueError(f"--separator {separator!r} is not a single character; give for instance ';'.")
-    table = _regular(content, separator, header)
+    table = _regular(content, separator, header, missing_marks)
     if table is None:
-        table = _irregular(content, path, separator, header)
+        table = _irregular(content, path, separator, header, missing_marks)
     if header:
         names = next((row for row in _records(content, separator) if any(field.strip() for field in row)), [])
         if len(names) == table.shape[1]:  # pandas makes names unique, here they are kept
@@ -86,14 +95,17 @@ def _records(content: bytes, separator: str) -> list[list[str]]:
     return found[:-1] if len(content) > 2**18 and len(found) > 1 else found
 
 
-def _parse(content: bytes, separator: str, header: bool) -> pd.DataFrame:
+def _parse(content: bytes, separator: str, header: bool, missing_marks: Sequence[str] | None) -> pd.DataFrame:
     # Without index_col=False, pandas takes a first column that has no name for row labels.
     return pd.read_csv(
-        io.BytesIO(content), sep=separator, index_col=False, header=0 if header else None, low_memory=False
-    )
+        io.BytesIO(content), sep=separator, index_col=False, header=0 if header else None, low_memory=False,
+        keep_default_na=missing_marks is None, na_values=None if missing_marks is None else ["", *missing_marks],
+    )  # fmt: skip
 
 
-def _irregular(content: bytes, path: str, separator: str, header: bool) -> pd.DataFrame:
+def _irregular(
+    content: bytes, path: str, separator: str, header: bool, missing_marks: Sequence[str] | None
+) -> pd.DataFrame:
     layout = layout_of(content, separator, path)
     what = "a CSV file with a header" if header else "a CSV file"
     if len(layout.lines) == 0:
@@ -103,7 +115,7 @@ def _irregular(content: bytes, path: str, separator: str, header: bool) -> pd.Da
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.ParserWarning)  # fields have been counted
-            table = _parse(content, separator, header)
+            table = _parse(content, separator, header, missing_marks)
     except pd.errors.ParserError as error:
         raise ValueError(f"{path!r} cannot be read as {what}: {error}.{begin}") from error
     except (pd.errors.EmptyDataError, ValueError, OverflowError) as error:
@@ -120,7 +132,7 @@ def _irregular(content: bytes, path: str, separator: str, header: bool) -> pd.Da
     return table
 
 
-def _regular(content: bytes, separator: str, header: bool) -> pd.DataFrame | None:
+def _regular(content: bytes, separator: str, header: bool, missing_marks: Sequence[str] | None) -> pd.DataFrame | None:
     """Read a file whose counts prove that it has nothing unusual, several times faster than by looking at every line.
 
     A value in the last column of every row means that no row is short; then the number of all separators tells
@@ -131,7 +143,7 @@ def _regular(content: bytes, separator: str, header: bool) -> pd.DataFrame | Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = _parse(content, separator, header)
+            table = _parse(content, separator, header, missing_marks)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, ValueError, OverflowError):
         return None
     lines, delimiter = len(table) + header, separator.encode()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._notations import without_notation
+from fairpca.own_data._notations import without_sign
 
 Decimals = Literal["auto", ".", ","]
 
@@ -18,15 +19,17 @@ Decimals = Literal["auto", ".", ","]
 MISSING_MARKS = ("?", "-", "--", ".", "*", "na", "n.a.", "n.d.", "missing")
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 _POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d+)?")
-_DATES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?(Z|[+-]\d{2}:?\d{2})?"), "ISO8601"),
-    (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"), "%d.%m.%Y"),
-    (re.compile(r"(0?[1-9]|[12]\d|3[01])/(0?[1-9]|1[0-2])/\d{4}"), "%d/%m/%Y"),
-    (re.compile(r"(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/\d{4}"), "%m/%d/%Y"),
-)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?(Z|[+-]\d{2}:?\d{2})?")
 
 
-def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+def recognised(
+    column: pd.Series,
+    name: str,
+    decimals: Decimals,
+    note: Callable[[str], None],
+    missing_marks: Sequence[str] = MISSING_MARKS,
+    date_format: str | None = None,
+) -> pd.Series:
     """Return a column as numbers, booleans, dates or words (object, missing is None); say what was recognised."""
     missing = bool(column.isna().any())
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -44,7 +47,7 @@ def recognised(column: pd.Series, name: str, decimals: Decimals, note: Callable[
     if kind == "m":
         note(f"{name}: spans of time are taken as days")
         return column.dt.total_seconds() / 86400
-    return _words(column, name, decimals, note)
+    return _words(column, name, decimals, note, missing_marks, date_format)
 
 
 def _without_zone(column: pd.Series) -> pd.Series:
@@ -53,7 +56,14 @@ def _without_zone(column: pd.Series) -> pd.Series:
     return column.astype("datetime64[s]")
 
 
-def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str], None]) -> pd.Series:
+def _words(
+    column: pd.Series,
+    name: str,
+    decimals: Decimals,
+    note: Callable[[str], None],
+    missing_marks: Sequence[str],
+    date_format: str | None,
+) -> pd.Series:
     missing = column.isna().to_numpy()
     given = column.astype(object)
     present = given[~missing]
@@ -65,12 +75,12 @@ def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str
     words = pd.Series([None if gone else str(value).strip() for value, gone in zip(given, missing, strict=True)],
                       index=column.index, dtype=object)  # fmt: skip
     distinct = list(pd.unique(words[words.notna()]))
-    marks = [word for word in distinct if word.lower() in MISSING_MARKS]
-    plain = [word for word in distinct if word.lower() not in MISSING_MARKS and word]
+    marks = [word for word in distinct if word.lower() in missing_marks]
+    plain = [word for word in distinct if word.lower() not in missing_marks and word]
     if not plain:
         return pd.Series([None] * len(column), index=column.index, dtype=object)
     numbers = _numbers(plain, name, decimals, note)
-    if numbers is None and not _date_formats(plain):
+    if numbers is None and missing_marks is MISSING_MARKS and not all(map(_ISO.fullmatch, plain)):
         marks = [word for word in marks if word == "?"]  # other marks may be words among words
     if marks:
         note(f"{name}: {', '.join(map(repr, marks))} is taken as missing")
@@ -79,7 +89,7 @@ def _words(column: pd.Series, name: str, decimals: Decimals, note: Callable[[str
     words[absent] = None
     if numbers is not None:
         return words.map(numbers).astype(float)
-    dates = _dates(words, plain, name, note)
+    dates = _dates(words, plain, name, date_format, note)
     if dates is not None:
         return dates
     _say_merged(given[~missing], name, note)
@@ -118,16 +128,15 @@ def number_of(word: str) -> float | None:
 def _numbers(words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]) -> dict[str, float] | None:
     """Return the number that each word means, if all mean one."""
     found = _plain_numbers(words, name, decimals, note)
-    bare = without_notation(words) if found is None else None
+    bare = without_sign(words) if found is None else None
     if bare is None:
         return found
-    plain, what = bare
+    plain, sign = bare
     numbers = _plain_numbers(plain, name, decimals, note)
     if numbers is None:
         return None
     found = {word: numbers[digits] for word, digits in zip(words, plain, strict=True)}
-    example = next(word for word, digits in zip(words, plain, strict=True) if word != digits)
-    note(f"{name}: numbers with {' and '.join(what)}; {example!r} is {found[example]:.12g}")
+    note(f"{name}: numbers with {sign!r}; {words[0]!r} is {found[words[0]]:.12g}")
     return found
 
 
@@ -161,21 +170,15 @@ def _plain_numbers(
     return None
 
 
-def _date_formats(words: list[str]) -> list[str]:
-    return [form for pattern, form in _DATES if all(pattern.fullmatch(word) for word in words)]
-
-
-def _dates(words: pd.Series, plain: list[str], name: str, note: Callable[[str], None]) -> pd.Series | None:
-    fitting = _date_formats(plain)
-    if not fitting:
+def _dates(words: pd.Series, plain: list[str], name: str, form: str | None, note: Callable[[str], None]) -> Any:
+    """Read dates as ISO 8601 or in the given form; None where not all words are such dates."""
+    dates: Any = None
+    with contextlib.suppress(ValueError, OverflowError):
+        if all(map(_ISO.fullmatch, plain)):
+            dates = pd.to_datetime(words, format="ISO8601", utc=True)
+        elif form is not None:
+            dates = pd.to_datetime(words, format=form)
+    if dates is None:
         return None
-    if len(fitting) > 1:
-        note(f"{name}: dates whose day and month cannot be told apart, so they stay words; write them as 2026-11-19")
-        return None
-    try:
-        dates: Any = pd.to_datetime(words, format=fitting[0], utc=fitting[0] == "ISO8601")
-    except (ValueError, OverflowError):
-        return None
-    shown = {"ISO8601": "year-month-day", "%d.%m.%Y": "day.month.year"}
-    note(f"{name}: dates, {shown.get(fitting[0], fitting[0])}")
+    note(f"{name}: dates")
     return _without_zone(dates)

@@ -1,17 +1,13 @@
 """A fitted projection in one file without pickle: preparation, map and provenance, checked when it is read.
 
-The file is an ``.npz`` of plain arrays. ``header`` holds JSON in UTF-8: the number of this format, the columns with
-their levels, what was decided, where the model comes from, and the SHA-256 of everything else in the file. A reader
-needs neither scikit-learn nor this package's estimators, and nothing in the file is ever executed.
+The file is an ``.npz`` of plain arrays. ``header`` holds JSON in UTF-8: the columns with their levels, what was
+decided, where the model comes from, and the SHA-256 of everything else in the file. A reader needs neither scikit-learn
+nor this package's estimators, and nothing in the file is ever executed. Nothing is in it that only few rows have:
+levels of fewer than five rows, sizes of such groups, and what was found while the table was read are left out.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca._archive import archive_bytes, parse_archive
 from fairpca.own_data._bytes import read_bytes
 from fairpca.own_data._decisions import MISSING, Decision, numbers_of, words_of
 from fairpca.own_data._values import number_of
 from fairpca.own_data.reading import Table
 
-__all__ = ["FORMAT", "SavedModel", "load_model"]
+__all__ = ["SavedModel", "load_model"]
 
-FORMAT = 1
+_KIND = "model"
+_ARRAYS = (
+    "low", "high", "fill", "mean", "scale", "pair_mean", "pair_scale", "matrix", "offset", "back_matrix", "back_offset",
+)  # fmt: skip
 _ROLES = ("number", "pair", "category")
-_ADVICE = "fit the model again, or get the file from where it came from"
 
 
 @dataclass(frozen=True)
@@ -86,18 +85,14 @@ class SavedModel:
     def to_bytes(self) -> bytes:
         """Return the file."""
         header = {
-            "format": FORMAT,
+            "kind": _KIND,
             "columns": [
-                {"name": d.column, "role": d.role, "levels": [*d.levels], "others": [*d.others]} for d in self.columns
+                {"name": d.column, "role": d.role, "levels": [*d.levels], "rare": d.rare} for d in self.columns
             ],
             "components": [*self.components],
             "provenance": self.provenance,
         }
-        header["sha256"] = _checksum(header, self.arrays)
-        stream = io.BytesIO()
-        text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
-        np.savez_compressed(stream, allow_pickle=False, header=np.frombuffer(text, dtype=np.uint8), **self.arrays)
-        return stream.getvalue()
+        return archive_bytes(header, self.arrays)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Reading one
@@ -105,26 +100,9 @@ class SavedModel:
     @classmethod
     def from_bytes(cls, content: bytes, path: str) -> SavedModel:
         """Read a file, or raise ``ValueError`` that says what is wrong with it."""
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                loaded = {name: archive[name] for name in archive.files}
-            header = json.loads(loaded.pop("header").tobytes().decode())
-            number = header["format"]
-        except (KeyError, ValueError, OSError, EOFError, TypeError, AttributeError, RuntimeError, NotImplementedError,
-                zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:  # fmt: skip
-            raise ValueError(f"{path!r} is no model of fairpca, or it is damaged; {_ADVICE}.") from error
-        if not isinstance(number, int) or number > FORMAT:
-            raise ValueError(
-                f"{path!r} has the format {number!r}; this version of fairpca reads up to {FORMAT}. Install a newer "
-                "fairpca."
-            )
-        checksum = header.pop("sha256", None)
-        if checksum != _checksum(header, loaded):
-            raise ValueError(f"{path!r} is damaged or was changed: its checksum does not agree; {_ADVICE}.")
-        columns = tuple(
-            Decision(c["name"], c["role"], "", tuple(c["levels"]), tuple(c["others"])) for c in header["columns"]
-        )
-        return cls(columns, loaded, tuple(header["components"]), header["provenance"])
+        header, arrays = parse_archive(content, _KIND, _ARRAYS, path)
+        columns = tuple(Decision(c["name"], c["role"], "", tuple(c["levels"]), c["rare"]) for c in header["columns"])
+        return cls(columns, arrays, tuple(header["components"]), header["provenance"])
 
     # -----------------------------------------------------------------------------------------------------------------
     # Using one
@@ -218,9 +196,12 @@ class SavedModel:
         return values
 
     def _indicators(self, table: Table, decision: Decision, unknown: str, notes: list[str]) -> np.ndarray:
-        known = {*decision.levels, *decision.others}
+        known = {*decision.levels}
         words = _as_levels(table.rows[decision.column], known)
         strange = np.array([word not in known and word != MISSING for word in words], dtype=bool)
+        if strange.any() and decision.rare:
+            notes.append(f"{decision.column}: {int(strange.sum())} rare or new values have no indicator")
+            strange[:] = False
         if strange.any() and unknown == "error":
             shown = ", ".join(map(repr, list(dict.fromkeys(words[strange]))[:5]))
             raise ValueError(
@@ -289,12 +270,3 @@ def _learned(transformer: Any) -> dict[str, np.ndarray]:
         found[f"{prefix}mean"] = np.zeros(width) if scaler is None else np.asarray(scaler.mean_, dtype=float)
         found[f"{prefix}scale"] = np.ones(width) if scaler is None else np.asarray(scaler.scale_, dtype=float)
     return found
-
-
-def _checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(json.dumps(header, ensure_ascii=False, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

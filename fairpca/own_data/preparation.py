@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._copies import copies_of_the_group
 from fairpca.own_data._decisions import MISSING, Decision, Rules, decide, numbers_of, words_of
-from fairpca.own_data._far import DrawIn
-from fairpca.own_data.reading import Table
+from fairpca.own_data._far import DrawIn, unusual_numbers
+from fairpca.own_data._proxies import joint_proxy, proxies, strong
+from fairpca.own_data.reading import Table, as_table
+
+OTHER = "(other)"
 
 __all__ = ["Prepared", "as_numbers", "as_words", "column_transformer", "prepare"]
 
@@ -129,6 +131,8 @@ class Prepared:
         SHA-256 of the file; of a table that was in memory, of its contents.
     n_rows_read : int
         Rows of the table, before any was left out.
+    proxies : dict of str to float
+        With which cross-validated balanced accuracy each feature alone predicts the group, the best first.
     """
 
     frame: pd.DataFrame
@@ -141,6 +145,11 @@ class Prepared:
     source: str = "data"
     digest: str = ""
     n_rows_read: int = 0
+    proxies: Mapping[str, float] = field(default_factory=dict)
+
+    def joint_proxy(self) -> float:
+        """Return with which balanced accuracy all features together predict the group of new rows (boosted trees)."""
+        return joint_proxy(self.frame, self.decisions, self.labels.to_numpy(), dict(self.proxies))
 
     @property
     def labels(self) -> pd.Series:
@@ -171,20 +180,21 @@ class Prepared:
 
 
 def prepare(
-    table: Table,
+    table: Any,
     sensitive: Sequence[str],
     target: str | None = None,
     rules: Rules | None = None,
     *,
     missing_groups: Literal["error", "own", "drop"] = "error",
     cut: Mapping[str, Sequence[float]] | None = None,
+    merge_below: int = 0,
 ) -> Prepared:
     """Decide what becomes of each column.
 
     Parameters
     ----------
-    table : Table
-        What was read.
+    table : Table or frame
+        What was read, or a frame in memory (pandas, Polars, pyarrow).
     sensitive : sequence of str
         Columns that say the group; several are combined.
     target : str, optional
@@ -195,6 +205,8 @@ def prepare(
         What to do with rows without a group: refuse, make them a group of their own, or leave them out.
     cut : dict of str to sequence of float, optional
         Edges that cut a sensitive column of numbers into classes.
+    merge_below : int, default=0
+        Groups of fewer rows than this are one group, ``(other)``.
 
     Returns
     -------
@@ -203,6 +215,7 @@ def prepare(
     rules = rules or Rules()
     sensitive = list(dict.fromkeys(sensitive))
     wanted = [*sensitive, *([target] if target else []), *rules.numbers, *rules.categories, *rules.drop, *rules.keep]
+    table = as_table(table)
     table.check_columns(wanted)
     if not sensitive:
         raise ValueError("No sensitive column is given; name the column that says the group of each row (--sensitive).")
@@ -213,6 +226,11 @@ def prepare(
     if target:
         rows = _left(rows, rows[target].notna().to_numpy(), f"no target {target!r}", notes)
     groups = _groups(rows, sensitive, cut or {})
+    sizes = groups.groupby(sensitive)[sensitive[0]].transform("size")
+    if (sizes < merge_below).any():
+        merged = groups[sizes < merge_below].drop_duplicates()
+        notes.append(f"{len(merged)} groups of fewer than {merge_below} rows are the group {OTHER}")
+        groups[sizes < merge_below] = OTHER
     if rules.missing == "drop":
         features = [n for n in rows.columns if n not in (*sensitive, target, *rules.drop)]
         usable = [n for n in features if rows[n].isna().mean() <= rules.max_missing or n in rules.keep]
@@ -220,7 +238,8 @@ def prepare(
         rows, groups = _left(rows, complete, "a missing value", notes), groups[complete]
     if len(rows) < 2:
         raise ValueError(
-            f"{len(rows)} rows are left of {len(table.rows)}; give more, or keep those with missing values."
+            f"{len(rows)} of {len(table.rows)} rows can be used; PCA needs at least two. Give more rows, or "
+            "keep those with missing values."
         )
     _check_finite(rows, table)
     decisions = decide(rows, sensitive, target, rules)
@@ -232,6 +251,7 @@ def prepare(
         rows[features], groups, rows[target] if target else None, decisions, rules, tuple(notes),
         source=table.source, digest=table.digest, n_rows_read=len(table.rows),
     )  # fmt: skip
+    found = replace(found, proxies=proxies(found.frame, decisions, found.labels.to_numpy()))
     return replace(found, warnings=tuple(_warnings(found)))
 
 
@@ -251,14 +271,20 @@ def _without_missing_groups(
         if missing_groups == "error":
             raise ValueError(
                 f"The sensitive column {name!r} has no value in {int(absent.sum())} of {len(absent)} rows "
-                f"({table.where(absent)}). Fill them in, or say --missing-groups drop (leaves these rows out) or "
-                "--missing-groups own (makes them a group of their own)."
+                f"({table.where(absent)}){_read_as_missing(table, name)}. Fill them in, or say --missing-groups drop "
+                "(leaves these rows out) or --missing-groups own (makes them a group of their own)."
             )
         if missing_groups == "drop":
             rows = _left(rows, ~absent, f"no value of {name!r}", notes)
         else:
             notes.append(f"{int(absent.sum())} rows without {name!r} are the group {MISSING}")
     return rows
+
+
+def _read_as_missing(table: Table, name: str) -> str:
+    """Say which words were read as missing, where a column has some."""
+    said = [note for note in table.notes if name in note.partition(":")[0] and "taken as missing" in note]
+    return f": {said[0].partition(': ')[2]}, and --missing-marks '' keeps such words as values" if said else ""
 
 
 def _groups(rows: pd.DataFrame, sensitive: list[str], cut: Mapping[str, Sequence[float]]) -> pd.DataFrame:
@@ -311,21 +337,25 @@ def _check_finite(rows: pd.DataFrame, table: Table) -> None:
 
 
 def _warnings(prepared: Prepared) -> list[str]:
+    groups = prepared.labels.nunique()
     found = [
-        f"{name!r} alone tells {share:.0%} of the groups (each group weighs the same), so the group itself is among "
-        "the features; leave it out with --drop unless that is meant."
-        for name, share in copies_of_the_group(prepared.frame, prepared.decisions, prepared.labels.to_numpy())
+        f"{name!r} alone predicts the group with balanced accuracy {share:.0%} (guessing: {1 / groups:.0%}), so it is "
+        "a proxy of the group; leave it out with --drop unless that is meant."
+        for name, share in prepared.proxies.items()
+        if strong(share, groups)
     ]
-    if prepared.target is not None and prepared.target.nunique() <= 20:
-        answers = words_of(prepared.target)
+    if prepared.target is not None and 2 <= prepared.target.nunique() <= 20:
+        answers, n = words_of(prepared.target), prepared.target.nunique()
         found += [
-            f"{name!r} alone tells {share:.0%} of {prepared.target.name!r}, which is to be predicted; leave it out "
-            "with --drop if it is not known beforehand."
-            for name, share in copies_of_the_group(prepared.frame, prepared.decisions, answers)
+            f"{name!r} alone predicts {prepared.target.name!r} with balanced accuracy {share:.0%}; leave it out with "
+            "--drop if it is not known beforehand."
+            for name, share in proxies(prepared.frame, prepared.decisions, answers).items()
+            if strong(share, n)
         ]
+    found += unusual_numbers(prepared.frame, [d.column for d in prepared.decisions if d.role == "number"])
     counts = prepared.labels.value_counts()
     if len(counts) == 1:
-        found.append(f"there is a single group, {counts.index[0]!r}: nothing can be compared.")
+        found.append(f"there is a single group, {counts.index[0]!r}, so nothing can be compared.")
     alike: dict[str, list[str]] = {}
     for label in counts.index:
         alike.setdefault(label.casefold(), []).append(label)
@@ -339,5 +369,8 @@ def _warnings(prepared: Prepared) -> list[str]:
     if len(small):
         shown = ", ".join(f"{label!r} ({count})" for label, count in small.items() if count < 20)
         shown = shown if len(small) <= 5 else f"{len(small)} of {len(counts)} groups"
-        found.append(f"fewer than 20 rows: {shown}. Of such groups nothing reliable can be said; merge them.")
+        found.append(
+            f"fewer than 20 rows: {shown}. Nothing reliable can be said of them, and they decide "
+            "what methods that compare groups do for all rows; --merge-groups-below merges them."
+        )
     return found

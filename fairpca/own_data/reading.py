@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +18,13 @@ from fairpca.own_data._bytes import as_utf8, plain_name, read_bytes
 from fairpca.own_data._layout import SEPARATOR_HINT
 from fairpca.own_data._silent import silent_notes
 from fairpca.own_data._text import read_text
-from fairpca.own_data._values import Decimals, recognised
+from fairpca.own_data._values import MISSING_MARKS, Decimals, recognised
 
 __all__ = ["Table", "as_table", "read_table"]
 
+TITLE_HINT = " The first line looks like a title; say in which line the names are, as in --header-row 3."
+LARGEST = 2**28  # bytes that a workbook may inflate to whatever its size; beyond, 100 times its size
+_NOTHING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
 _FOREIGN = {
     ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".html": "HTML", ".pkl": "a pickle", ".pickle": "a pickle",
     ".rds": "R's own format", ".rdata": "R's own format", ".sav": "SPSS's format", ".dta": "Stata's format",
@@ -57,10 +61,12 @@ class Table:
         """Refuse names that are no columns of the table."""
         missing = [name for name in wanted if name not in self.rows.columns]
         if missing:
+            nameless = sum(bool(re.fullmatch(r"column\d+", str(name))) for name in self.rows.columns)
+            titled = nameless >= self.rows.shape[1] / 2
             known = ", ".join(map(str, self.rows.columns[:40])) + (", …" if self.rows.shape[1] > 40 else "")
             raise ValueError(
                 f"{self.source!r} has no column {', '.join(map(repr, missing))}; its columns are {known}."
-                + (SEPARATOR_HINT if self.rows.shape[1] == 1 else " Give one of them.")
+                + (SEPARATOR_HINT if self.rows.shape[1] == 1 else TITLE_HINT if titled else " Give one of them.")
             )
 
     def where(self, mask: np.ndarray) -> str:
@@ -77,6 +83,9 @@ def read_table(
     decimal: Decimals = "auto",
     header: Literal["auto", "yes", "no"] = "auto",
     sheet: str | None = None,
+    header_row: int = 1,
+    missing_marks: Sequence[str] | None = None,
+    date_format: str | None = None,
 ) -> Table:
     """Read a table: CSV, Parquet, Feather or Excel.
 
@@ -95,6 +104,12 @@ def read_table(
         Whether the first line has names. "auto" expects names and refuses a line that looks like data.
     sheet : str, optional
         Sheet of an Excel file; default the first.
+    header_row : int, default=1
+        Line (of a sheet: row) with the names; what is above it is left out.
+    missing_marks : sequence of str, optional
+        Words that mean a missing value, besides an empty one; by default those that are common, such as NA and None.
+    date_format : str, optional
+        Form of dates, as ``%d.%m.%Y``; dates such as 2012-07-04 are known without it.
 
     Returns
     -------
@@ -110,21 +125,28 @@ def read_table(
     ending = Path(plain_name(name)).suffix
     digest = hashlib.sha256(content).hexdigest()
     if ending in (".parquet", ".pq", ".feather", ".arrow", ".xlsx", ".xlsm"):
-        frame, notes = _binary(content, name, ending, sheet, header)
-        return _table(frame, notes, name, "row", digest, decimal)
+        frame, notes = _binary(content, name, ending, sheet, header, header_row, missing_marks)
+        return _table(frame, notes, name, "row", digest, decimal, missing_marks, date_format)
     if ending in _FOREIGN:
         raise ValueError(f"{name!r} is {_FOREIGN[ending]}, which is not read here; save the table as CSV or Parquet.")
     text, found = as_utf8(content, name, encoding)
     if text.lstrip()[:1] in (b"{", b"[") or text.lstrip()[:9].lower() in (b"<!doctype", b"<html>"):
         raise ValueError(f"{name!r} holds JSON or HTML; save the table as CSV or Parquet.")
-    frame, mark = read_text(text, name, separator, header != "no")
+    text = text.split(b"\n", header_row - 1)[-1]
+    frame, mark = read_text(text, name, separator, header != "no", missing_marks)
+    frame.index += header_row - 1
     notes = [] if found in ("utf-8", "utf-8-sig") else [f"encoding {found}"]
     if separator == "auto" and mark != ",":
         notes.append(f"separator {'tab' if mark == chr(9) else mark!r}")
     if header == "auto":
         _check_header(frame, name)
-    table = _table(frame, notes, name, "line", digest, decimal)
-    return replace(table, notes=(*table.notes, *silent_notes(text, mark, header != "no", frame)))
+    silent = silent_notes(text, mark, header != "no", frame)
+    empty = frame.isna().all(axis=1)
+    if empty.any() and not empty.all():
+        frame = frame[~empty]
+        notes.append(f"{int(empty.sum())} rows without any value are skipped")
+    table = _table(frame, notes, name, "line", digest, decimal, missing_marks, date_format)
+    return replace(table, notes=(*table.notes, *silent))
 
 
 def as_table(data: Any, source: str = "data") -> Table:
@@ -163,13 +185,21 @@ def as_table(data: Any, source: str = "data") -> Table:
 
 
 def _table(
-    frame: pd.DataFrame, notes: list[str], source: str, place: Literal["line", "row"], digest: str, decimal: Decimals
+    frame: pd.DataFrame,
+    notes: list[str],
+    source: str,
+    place: Literal["line", "row"],
+    digest: str,
+    decimal: Decimals,
+    missing_marks: Sequence[str] | None = None,
+    date_format: str | None = None,
 ) -> Table:
     if frame.shape[1] == 0 or len(frame) == 0:
         raise ValueError(f"{source!r} has {len(frame)} rows and {frame.shape[1]} columns; give a table with both.")
     frame.columns = pd.Index(_unique([str(name) for name in frame.columns], notes.append), dtype=object)
     note: Callable[[str], None] = notes.append
-    columns = {name: recognised(frame[name], name, decimal, note) for name in frame.columns}
+    marks = MISSING_MARKS if missing_marks is None else tuple(word.lower() for word in missing_marks)
+    columns = {name: recognised(frame[name], name, decimal, note, marks, date_format) for name in frame.columns}
     return Table(pd.DataFrame(columns, index=frame.index), tuple(notes), source, place, digest)
 
 
@@ -224,7 +254,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _binary(content: bytes, path: str, ending: str, sheet: str | None, header: str) -> tuple[pd.DataFrame, list[str]]:
+def _binary(
+    content: bytes,
+    path: str,
+    ending: str,
+    sheet: str | None,
+    header: str,
+    header_row: int,
+    missing_marks: Sequence[str] | None,
+) -> tuple[pd.DataFrame, list[str]]:
     stream = io.BytesIO(content)
     notes: list[str] = []
     try:
@@ -233,7 +271,7 @@ def _binary(content: bytes, path: str, ending: str, sheet: str | None, header: s
         elif ending in (".feather", ".arrow"):
             frame = pd.read_feather(stream)
         else:
-            return _excel(stream, sheet, header)
+            return _excel(stream, sheet, header, header_row, missing_marks)
     except ImportError as error:
         extra = "excel" if ending.startswith(".xls") else "parquet"
         raise ImportError(
@@ -252,18 +290,38 @@ def _binary(content: bytes, path: str, ending: str, sheet: str | None, header: s
     return frame, notes
 
 
-def _excel(stream: io.BytesIO, sheet: str | None, header: str) -> tuple[pd.DataFrame, list[str]]:
-    with pd.ExcelFile(stream, engine="openpyxl") as book:
-        names = [str(name) for name in book.sheet_names]
-        if sheet is not None and sheet not in names:
-            raise ValueError(f"there is no sheet {sheet!r}, the sheets are {', '.join(names)}")
-        frame = book.parse(sheet or names[0], header=None if header == "no" else 0)
-    frame.columns = pd.Index(
-        ["" if str(name).startswith("Unnamed: ") else str(name) for name in frame.columns]
-        if header != "no"
-        else [f"column{number}" for number in range(1, frame.shape[1] + 1)],
-        dtype=object,
-    )
-    frame.index = pd.RangeIndex(1 + (header != "no"), len(frame) + 1 + (header != "no"))  # rows as the sheet shows them
-    notes = [f"sheet {names[0]!r} of {len(names)}"] if sheet is None and len(names) > 1 else []
-    return frame.dropna(how="all"), notes
+def _excel(
+    stream: io.BytesIO, sheet: str | None, header: str, header_row: int, missing_marks: Sequence[str] | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Read the cells that a sheet has, whatever size it declares."""
+    from openpyxl import load_workbook
+
+    with zipfile.ZipFile(stream) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > max(LARGEST, 100 * stream.getbuffer().nbytes):
+        raise ValueError(f"it inflates to {size / 2**20:,.0f} MB; save the sheet as CSV")
+    book = load_workbook(stream, read_only=True, data_only=True)
+    names = [str(name) for name in book.sheetnames]
+    if sheet is not None and sheet not in names:
+        raise ValueError(f"there is no sheet {sheet!r}, the sheets are {', '.join(names)}")
+    cells = book[sheet or names[0]]
+    cells.reset_dimensions()
+    rows = {number: row for number, row in enumerate(cells.iter_rows(values_only=True), 1) if any(
+        value is not None for value in row
+    )}  # fmt: skip
+    width, filled = max(map(len, rows.values()), default=0), sum(map(len, rows.values()))
+    if width * len(rows) > 100 * filled + 10**6:
+        raise ValueError(f"it has {len(rows)} rows of up to {width} columns, nearly all empty; save the sheet as CSV")
+    head: tuple = rows.pop(header_row, ()) if header != "no" else ()
+    found = ["" if name is None else str(name) for name in (*head, *[None] * (width - len(head)))]
+    if header == "no":
+        found = [f"column{number}" for number in range(1, width + 1)]
+    rows = {number: row for number, row in rows.items() if number > header_row - (header == "no")}
+    frame = pd.DataFrame([(*row, *[None] * (width - len(row))) for row in rows.values()], columns=range(width))
+    if missing_marks is None:
+        frame = frame.mask(frame.isin(_NOTHING))
+    frame = frame.infer_objects().set_axis(pd.Index(found, dtype=object), axis=1)
+    frame.index = pd.Index(list(rows), dtype=int)  # rows as the sheet shows them
+    if width and not found[-1] and frame.iloc[:, -1].isna().all():
+        frame = frame.iloc[:, :-1]
+    return frame, [f"sheet {names[0]!r} of {len(names)}"] if sheet is None and len(names) > 1 else []

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca.own_data._decisions import Decision
+from fairpca.own_data._decisions import FEW, Decision
 from fairpca.own_data.preparation import Prepared
 
 __all__ = ["csv_bytes", "fitted_facts", "plain", "provenance", "versions"]
@@ -107,18 +108,23 @@ def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any
     counts = prepared.labels.value_counts().sort_index()
     facts = fitted_facts(estimator, method) | {
         "sensitive": list(prepared.groups.columns),
-        "groups": {label: int(count) for label, count in counts.items()},
+        "groups": large_groups(counts),
         "target": None if prepared.target is None else prepared.target.name,
         "rows": len(prepared.frame),
         "rows_read": prepared.n_rows_read,
-        "source": prepared.source,
+        "source": Path(prepared.source).name,
         "data_sha256": prepared.digest,
         "table_columns": [d.column for d in prepared.decisions],
         "decisions": [_decided(d) for d in prepared.decisions],
-        "notes": prepared.notes,
-        "warnings": prepared.warnings,
     }
     return dict(plain(facts))
+
+
+def large_groups(counts: pd.Series) -> dict[str, int]:
+    """Return the size of each group; groups of fewer than five rows are counted together."""
+    small = counts[counts < FEW]
+    found = {str(label): int(count) for label, count in counts.items() if count >= FEW}
+    return found | ({f"(groups of fewer than {FEW} rows)": int(small.sum())} if len(small) else {})
 
 
 def _decided(decision: Decision) -> dict[str, str]:

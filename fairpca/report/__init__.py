@@ -3,11 +3,26 @@
 from fairpca.report.analysis import Analysis, analyse, report_schema
 from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
-from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.measures import MEASURES, Measure, Settings, Yardstick, declared, evaluate
-from fairpca.report.method import Fitted, Method, Rows, Skipped, Steps, fit_method
-from fairpca.report.methods import get_method, known_methods
-from fairpca.report.page import comparison_page, figure_html, page, table_html
+from fairpca.report.intervals import (
+    Interval,
+    auc_interval,
+    difference_interval,
+    gap_interval,
+    mean_interval,
+    rate_gap_interval,
+)
+from fairpca.report.measures import MEASURES, Measure, Settings, Split, evaluate, get_measure
+from fairpca.report.methods import (
+    ChangeThenReduce,
+    Fitted,
+    Method,
+    Rows,
+    Skipped,
+    fit_method,
+    get_method,
+    known_methods,
+)
+from fairpca.report.page import Html, comparison_page, figure_html, folded, page, table_html, tag
 from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
 
 __all__ = [
@@ -16,9 +31,11 @@ __all__ = [
     "QUESTIONS",
     "Advice",
     "Analysis",
+    "ChangeThenReduce",
     "Comparison",
     "Fitted",
     "GroupScorer",
+    "Html",
     "Interval",
     "Measure",
     "Method",
@@ -26,26 +43,28 @@ __all__ = [
     "Rows",
     "Settings",
     "Skipped",
-    "Steps",
-    "Yardstick",
+    "Split",
     "advise",
     "analyse",
     "auc_interval",
     "compare",
     "comparison_page",
-    "declared",
     "difference_interval",
     "evaluate",
     "figure_html",
     "fit_method",
+    "folded",
     "gap_interval",
+    "get_measure",
     "get_method",
     "group_gap",
     "known_methods",
     "mean_interval",
     "page",
+    "rate_gap_interval",
     "recovery_auc",
     "report_schema",
     "table_html",
+    "tag",
     "worst_group_error",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,21 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca._row_space import RowSpace
-from fairpca._validation import encode_groups
-from fairpca.own_data import Prepared, Rules, plain, prepare, read_table, versions
+from fairpca.own_data import Prepared, Rules, as_table, plain, prepare, read_table, versions, words_of
+from fairpca.report.answers import answers
 from fairpca.report.command import command
-from fairpca.report.comparison import Comparison, compare
-from fairpca.report.measures import Settings, declared
-from fairpca.report.page import close, figure_html, listed, table_html
-from fairpca.report.whole_table import chosen_dimensions, crossed_groups, errors_by_dimension, group_loadings
+from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
+from fairpca.report.measures import Settings, get_measure
+from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag
+from fairpca.report.whole_table import (
+    chosen_dimensions,
+    crossed_groups,
+    errors_by_dimension,
+    group_loadings,
+    price_of_small_groups,
+)
 
-__all__ = ["Analysis", "Piece", "analyse", "report_schema"]
+__all__ = ["Analysis", "analyse", "report_schema"]
 
 SCHEMA = 1
 _QUICK = Settings(kernel_rows=600, permutations=100, folds=3, tree_rounds=30)
@@ -42,21 +48,11 @@ def report_schema() -> dict[str, Any]:
     --------
     >>> from fairpca.report import report_schema
     >>> sorted(report_schema()["properties"]["data"]["properties"])[:3]
-    ['columns', 'groups', 'notes']
+    ['columns', 'groups', 'joint_proxy']
     """
     text = files("fairpca.report").joinpath("report.schema.json").read_text(encoding="utf8")
     found: dict[str, Any] = json.loads(text)
     return found
-
-
-class Piece:
-    """A table or picture as a notebook and a page show it."""
-
-    def __init__(self, html: str) -> None:
-        self._html = html
-
-    def _repr_html_(self) -> str:
-        return self._html
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,10 @@ class Analysis:
     crossed : DataFrame
         ``by``, ``group``, ``rows``, ``error, % of the variance``, ``enough rows``: rows and PCA's error for the groups
         of each sensitive column and for their combinations; empty for a single one.
+    small_groups : list of str
+        What small groups cost all others.
+    joint_proxy : float
+        Balanced accuracy with which all features together predict the group of new rows.
     arguments : mapping
         What the report was asked for.
     """
@@ -87,85 +87,173 @@ class Analysis:
     by_dimension: pd.DataFrame
     loadings: pd.DataFrame
     crossed: pd.DataFrame
+    small_groups: Sequence[str]
+    joint_proxy: float
     arguments: Mapping[str, Any]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What a reader sees first
+
+    @property
+    def dimension(self) -> int:
+        """The largest dimension that was compared; the report is about it."""
+        return int(self.comparison.frame["n_components"].max())
+
+    def title(self) -> Html:
+        """Name the table, the day and the columns."""
+        p, c = self.prepared, self.comparison
+        target = "" if p.target is None else f", target {p.target.name}{c.about_positive()}"
+        line = f"{date.today():%Y-%m-%d}, {len(p.frame):,} rows, groups by {' and '.join(p.groups.columns)}{target}"
+        return join([tag("h1", f"Report on {Path(p.source).name}"), tag("p", line)])
+
+    def answers(self) -> Html:
+        """Answer the question of the report in five computed sentences."""
+        return tag("ol", *(tag("li", line) for line in answers(self)), class_="answers")
+
+    def remarks(self) -> Html:
+        """Say what a reader has to know before anything else: what was checked, with what result, and what was not."""
+        lines = [*self.prepared.warnings, *self.small_groups, *self.comparison.notes]
+        lines += [f"{name} left out: {reason}" for name, reason in self.comparison.skipped.items()]
+        return join(listed([*dict.fromkeys(lines), *self._checked()]))
+
+    def _checked(self) -> list[str]:
+        p, groups = self.prepared, len(self.comparison.groups)
+        known = p.proxies
+        lines = []
+        if known:
+            best = ", ".join(f"{name!r} {share:.0%}" for name, share in list(known.items())[:3])
+            lines.append(
+                f"Checked: {len(known)} features alone and together as proxies of the group, by cross-validated "
+                f"balanced accuracy (guessing: {1 / groups:.0%}). Together they predict the group with "
+                f"{self.joint_proxy:.0%}; the strongest alone are {best}."
+            )
+        lines.append(
+            "Not checked, because a table cannot show it: whether groups and target were recorded rightly, how the "
+            "rows were chosen, columns that were left out, and features whose joint pattern gives the group away to a "
+            "method other than boosted trees."
+        )
+        return lines
 
     # -----------------------------------------------------------------------------------------------------------------
     # Tables
 
-    def about(self) -> Piece:
-        """Rows, columns, groups."""
-        p = self.prepared
-        facts = {
-            "file": p.source,
-            "SHA-256": p.digest,
-            "rows read": p.n_rows_read,
-            "rows used": len(p.frame),
-            "columns that are features": p.frame.shape[1],
-            "groups by": " and ".join(p.groups.columns),
-            "target": "none" if p.target is None else str(p.target.name),
-        }
-        return Piece(table_html(pd.DataFrame(facts.items(), columns=["what", "value"]).astype(str), "The table"))
-
-    def group_sizes(self) -> Piece:
-        """Rows of each group."""
+    def groups(self) -> Html:
+        """Rows of each group, and how many of them are positive."""
         counts = self.prepared.labels.value_counts().sort_index()
-        table = pd.DataFrame(
-            {"group": counts.index, "rows": counts.to_numpy(), "%": 100 * counts.to_numpy() / counts.sum()}
-        )
-        return Piece(table_html(table, "Groups", 1))
+        table = pd.DataFrame({"group": counts.index, "rows": counts.to_numpy()})
+        table["% of the rows"] = 100 * counts.to_numpy() / counts.sum()
+        known = self.comparison.decisions
+        if len(known):
+            one = known.drop_duplicates("group").set_index("group")
+            positives = one["positives"].reindex(table["group"])
+            table["base rate, %"] = 100 * positives.to_numpy() / table["rows"]
+            table["positives"] = [None if math.isnan(n) else int(n) for n in positives]
+        return table_html(table, f"Groups{self.comparison.about_positive()}", 1)
 
-    def decisions(self) -> Piece:
-        """What became of each column."""
-        rows = [(d.column, d.role, d.why) for d in self.prepared.decisions]
-        return Piece(table_html(pd.DataFrame(rows, columns=["column", "role", "what was done, and why"]), "Columns"))
-
-    def remarks(self) -> Piece:
-        """What a reader has to know before anything else."""
-        lines = [*self.prepared.warnings, *self.comparison.notes, *self.prepared.notes]
-        lines += [f"{name} left out: {reason}" for name, reason in self.comparison.skipped.items()]
-        return Piece("".join(listed(lines)) or "<p>Nothing unusual was found when the table was read.</p>")
-
-    def methods(self, n_components: int | None = None) -> Piece:
+    def methods(self, n_components: int | None = None) -> Html:
         """All methods on new rows."""
-        return self._of(
-            ["variance", "worst_error", "error_gap", "loss_gap", "mmd2", "mmd2_chance", "linear_auc", "kernel_auc"],
-            "Methods on new rows",
-            n_components,
-        )
+        names = ["variance", "worst_error", "error_gap", "loss_gap", "mmd2", "linear_auc", "kernel_auc"]
+        dimension = self.dimension if n_components is None else n_components
+        table = self._table(names, dimension)
+        level = f"{self.comparison.level:.0%} intervals below the estimates"
+        return table_html(table, f"Methods on new rows, {dimension} components; {level}", 2)
 
-    def outcomes(self, n_components: int | None = None) -> Piece:
+    def outcomes(self, n_components: int | None = None) -> Html:
         """What classifiers on the projections decide."""
-        names = [
-            f"{name}:{kind}"
-            for kind in ("logistic", "trees")
-            for name in ("accuracy", "auc", "selection_gap", "tpr_gap")
-        ]
-        if not set(names) & set(self.comparison.frame["metric"]):
-            return Piece("<p>No target with two values was given, so no decisions are compared (option --target).</p>")
-        return self._of(names, "Decisions from the projections, on new rows", n_components)
+        c = self.comparison
+        if not len(c.decisions):
+            return tag(
+                "p", "No target with two values was given, so no decisions are compared (options --target, --positive)."
+            )
+        dimension = self.dimension if n_components is None else n_components
+        rate = f"{c.base_rate:.1%}"
+        names = ["accuracy:logistic", "auc:logistic", "base_selection_gap:logistic", "base_tpr_gap:logistic"]
+        table = self._table(names, dimension)
+        caption = (
+            f"Decisions of a logistic classifier on {dimension} components, new rows{c.about_positive()}. As many rows "
+            f"are selected as are positive ({rate}). Below the estimates: {c.level:.0%} intervals, and what 95 % of "
+            "random groupings stay below (chance)"
+        )
+        return join([table_html(table, caption, 2), self.selection("pca", dimension)])
 
-    def intervals(self) -> Piece:
+    def selection(self, method: str, n_components: int | None = None) -> Html:
+        """Who is selected with one method: selection and true-positive rate of each group at both thresholds."""
+        c = self.comparison
+        dimension = self.dimension if n_components is None else n_components
+        rows = c.decisions[(c.decisions["method"] == method) & (c.decisions["n_components"] == dimension)]
+        if rows.empty:
+            return Html()
+        rows = rows[rows["classifier"] == "logistic"]
+        table = pd.DataFrame()
+        for threshold, part in rows.groupby("threshold", sort=False):
+            if table.empty:
+                table = part[["group", "rows", "positives"]].reset_index(drop=True)
+                table["base rate, %"] = 100 * table["positives"] / table["rows"]
+            head = "" if threshold == "base rate" else " at 0.5"
+            nobody = part["selected"].max() < ENOUGH_SELECTED
+            table[f"selected{head}, %"] = [
+                f"nobody selected ({n})" if nobody else f"{100 * rate:.1f}"
+                for n, rate in zip(part["selected"], part["selection_rate"], strict=True)
+            ]
+            table[f"TPR{head}, %"] = [
+                "–" if nobody or math.isnan(rate) else f"{100 * rate:.1f}" for rate in part["tpr"]
+            ]
+        caption = (
+            f"Who is selected with {c.titles.get(method, method)}{c.about_positive()}; as many rows as "
+            "are positive, or those with a probability from 0.5 on. A true-positive rate (TPR) needs "
+            f"{ENOUGH_POSITIVES} positives"
+        )
+        return table_html(table, caption, 1)
+
+    def selections(self) -> Html:
+        """Who is selected with each method, classifier and threshold."""
+        c = self.comparison
+        if not len(c.decisions):
+            return Html()
+        table = c.decisions[c.decisions["n_components"] == self.dimension].drop(columns=["n_components", "hits"])
+        table = table.assign(method=[c.titles.get(m, m) for m in table["method"]])
+        return folded("Who is selected, all methods", table_html(table, f"All decisions{c.about_positive()}"))
+
+    def intervals(self) -> Html:
         """Intervals for new rows."""
         frame = self.comparison.frame
         rows = frame[frame["low"].notna()].copy()
         rows["metric"] = [_title(metric) for metric in rows["metric"]]
         rows["method"] = [self.comparison.titles.get(m, m) for m in rows["method"]]
-        caption = f"{self.comparison.level:.0%} intervals for new rows (errors in % of the variance)"
+        caption = (
+            f"{self.comparison.level:.0%} intervals for new rows (errors in % of the variance)"
+            f"{self.comparison.about_positive()}"
+        )
         table = table_html(rows.rename(columns={"n_components": "components", "n": "rows"}), caption)
-        return Piece(table)
+        return folded("All intervals", table)
 
-    def carriers(self, count: int = 12) -> Piece:
+    def carriers(self, count: int = 12) -> Html:
         """The features that carry the group into PCA's components."""
         table = self.loadings.reindex(self.loadings["carried"].abs().sort_values(ascending=False).index).head(count)
-        return Piece(table_html(table, "Features that carry the difference of the groups' means into PCA's components"))
+        caption = "Features that carry the difference of the groups' means into PCA's components"
+        return folded("Features that carry the group", table_html(table, caption))
 
-    def intersections(self) -> Piece:
-        """Combinations of the sensitive columns."""
+    def proxies(self, count: int = 20) -> Html:
+        """The features that predict the group best."""
+        rows = list(self.prepared.proxies.items())[:count]
+        table = pd.DataFrame([*rows, ("all together", self.joint_proxy)], columns=["feature", "balanced accuracy"])
+        caption = "How well features predict the group of new rows (cross-validated; each group weighs the same)"
+        return folded("Proxies of the group", table_html(table, caption))
+
+    def intersections(self) -> Html:
+        """Combinations of the sensitive columns; nothing where there is one."""
         if self.crossed.empty:
-            return Piece("<p>One sensitive column was given; with several, their combinations stand here.</p>")
-        return Piece(table_html(self.crossed, "Combinations of the sensitive columns, PCA on all rows"))
+            return Html()
+        caption = "Combinations of the sensitive columns, PCA on all rows"
+        return folded("Combinations of groups", table_html(self.crossed, caption))
 
-    def certificates(self) -> Piece:
+    def columns(self) -> Html:
+        """Say what became of each column, and how the table was read."""
+        rows = [(d.column, d.role, d.why) for d in self.prepared.decisions]
+        table = table_html(pd.DataFrame(rows, columns=["column", "role", "what was done, and why"]), "Columns")
+        return folded("What became of each column", *(tag("p", note) for note in self.prepared.notes), table)
+
+    def certificates(self) -> Html:
         """How each fit ended, and what its certificate is worth."""
         found = self.comparison.statuses.copy()
         found["method"] = [self.comparison.titles.get(m, m) for m in found["method"]]
@@ -173,27 +261,38 @@ class Analysis:
         table = found.groupby(by, sort=False, as_index=False).agg(
             fits=("part", "size"), gap=("gap", "max"), seconds=("seconds", "sum")
         )
-        return Piece(table_html(table.rename(columns={"n_components": "asked for"}), "Fits", 4))
+        return folded("How the fits ended", table_html(table.rename(columns={"n_components": "asked for"}), "Fits", 4))
 
-    def versions(self) -> Piece:
-        """Versions that the numbers depend on."""
-        return Piece(table_html(pd.DataFrame(versions().items(), columns=["package", "version"]), "Versions"))
+    def origin(self) -> Html:
+        """Give the command, the file and the versions that the numbers depend on."""
+        p = self.prepared
+        facts = {"file": p.source, "SHA-256": p.digest, "rows read": str(p.n_rows_read), **versions()}
+        table = table_html(pd.DataFrame(facts.items(), columns=["what", "value"]), "File and versions")
+        return join([tag("pre", self.command()), folded("File and versions", table)])
 
     def command(self) -> str:
         """Return the command that makes this report again."""
         return command(self.arguments)
 
-    def _of(self, metrics: Sequence[str], caption: str, n_components: int | None) -> Piece:
-        dimension = max(self.comparison.frame["n_components"]) if n_components is None else n_components
-        table = self.comparison.table(dimension, metrics)
-        table.columns = pd.Index([declared(name).title for name in table.columns])
-        table.insert(0, "method", [self.comparison.titles.get(name, name) for name in table.index])
-        return Piece(table_html(table, f"{caption}, {dimension} components"))
+    def _table(self, metrics: Sequence[str], n_components: int) -> pd.DataFrame:
+        """Return one row a method; estimates have their interval and their value by chance beside them."""
+        frame = self.comparison.frame
+        rows = frame[(frame["n_components"] == n_components) & frame["metric"].isin(metrics)]
+        by = {(row.method, row.metric): row for row in rows.itertuples()}
+        chance = self.comparison.frame.query("n_components == @n_components and metric == 'mmd2_chance'")
+        chances = dict(zip(((m, "mmd2") for m in chance["method"]), chance["estimate"], strict=True))
+        table = {"method": [self.comparison.titles.get(m, m) for m in dict.fromkeys(rows["method"])]}
+        for metric in metrics:
+            keys = [(method, metric) for method in dict.fromkeys(rows["method"])]
+            if any(key in by for key in keys):
+                column = [_estimate(by.get(key), chances.get(key, math.nan)) for key in keys]
+                table[get_measure(metric).title] = column
+        return pd.DataFrame(table, dtype=object)  # text columns of pandas would forget what is HTML
 
     # -----------------------------------------------------------------------------------------------------------------
     # Pictures
 
-    def plot_groups(self) -> Piece:
+    def plot_groups(self) -> Html:
         """Draw PCA's first two components by group."""
         from fairpca.plotting import plot_projection
 
@@ -202,17 +301,17 @@ class Analysis:
         shown = np.random.default_rng(0).permutation(len(X))[:1500]
         Z = fairpca.PCA(n_components=min(2, X.shape[1])).fit(X, sensitive_features=labels).transform(X)
         if Z.shape[1] < 2:
-            return Piece("<p>There is a single feature, so there is nothing to draw.</p>")
+            return tag("p", "There is a single feature, so there is nothing to draw.")
         ax = plot_projection(Z[shown], labels[shown])
         return _drawn(ax, "A point a row, its first two principal components.", "PCA: a point a row, by group.")
 
-    def plot_tradeoff(self, y: str = "error_gap", n_components: int | None = None) -> Piece:
+    def plot_tradeoff(self, y: str = "error_gap", n_components: int | None = None) -> Html:
         """Draw variance against a difference between groups."""
-        title = declared(y).title
+        title = get_measure(y).title
         text = f"Variance kept against {title} on new rows, a point a method"
         return _drawn(self.comparison.plot(y=y, n_components=n_components), f"{text}.", f"{text}; bars: intervals.")
 
-    def plot_dimensions(self) -> Piece:
+    def plot_dimensions(self) -> Html:
         """Draw each group's error by dimension."""
         from fairpca.plotting import plot_group_curves
 
@@ -229,6 +328,7 @@ class Analysis:
         p = self.prepared
         return {
             "schema": SCHEMA,
+            "answers": answers(self),
             "command": self.command(),
             "data": {
                 "source": p.source,
@@ -237,10 +337,12 @@ class Analysis:
                 "rows": len(p.frame),
                 "sensitive": list(p.groups.columns),
                 "target": None if p.target is None else str(p.target.name),
+                "proxies": {**p.proxies},
+                "joint_proxy": plain(self.joint_proxy),
                 "groups": {str(label): int(count) for label, count in p.labels.value_counts().sort_index().items()},
                 "columns": [{"column": d.column, "role": d.role, "why": d.why} for d in p.decisions],
                 "notes": [*p.notes],
-                "warnings": [*p.warnings],
+                "warnings": [*p.warnings, *self.small_groups],
             },
             "comparison": self.comparison.as_dict(),
             "by_dimension": plain(self.by_dimension.to_dict(orient="records")),
@@ -258,6 +360,7 @@ def analyse(
     sensitive: Sequence[str],
     target: str | None = None,
     *,
+    positive: Any = None,
     components: Sequence[int] | None = None,
     methods: Sequence[str] | None = None,
     parts: int = 5,
@@ -267,50 +370,55 @@ def analyse(
     reading: Mapping[str, Any] | None = None,
     missing_groups: str = "error",
     cut: Mapping[str, Sequence[float]] | None = None,
-    progress: str | None = None,
+    merge_below: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Analysis:
     """Compute everything that a report shows.
 
     Parameters
     ----------
-    data : str
-        Name of a table's file.
+    data : str, Path, frame or Table
+        Name of a table's file, or a table in memory (pandas, Polars, pyarrow).
     sensitive : sequence of str
         Columns that say the group.
     target : str, optional
         Column that is to be predicted.
+    positive : object, optional
+        Its value that is a positive decision; default the later one of two in sorted order.
     components : sequence of int, optional
         Dimensions that are compared; default two, and as many as PCA needs for half of the variance (ten at most).
     methods, parts, level, seed
         As in :func:`fairpca.report.compare`.
     rules, reading : mapping, optional
         Fields of :class:`fairpca.own_data.Rules` and options of :func:`fairpca.own_data.read_table`.
-    missing_groups, cut
+    missing_groups, cut, merge_below
         As in :func:`fairpca.own_data.prepare`.
-    progress : str, optional
-        File that is told how many fits are done, for a progress bar elsewhere.
+    progress : callable, optional
+        ``progress(done, total)`` after each fit.
 
     Returns
     -------
     Analysis
     """
     prepared = prepare(
-        read_table(data, **dict(reading or {})),
+        read_table(data, **dict(reading or {})) if isinstance(data, (str, Path)) else as_table(data),
         sensitive,
         target,
         _rules(rules or {}),
         missing_groups=missing_groups,  # type: ignore[arg-type]
         cut=cut,
+        merge_below=merge_below,
     )
     X, labels = np.asarray(prepared.features()), prepared.labels.to_numpy()
     dimensions = chosen_dimensions(X) if components is None else [int(d) for d in components]
-    answers = None if prepared.target is None else prepared.target.to_numpy()
+    labelled = None if prepared.target is None else words_of(prepared.target)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what fits warn about stands with their statuses
         comparison = compare(
             prepared.frame,
             labels,
-            answers,
+            labelled,
+            positive=positive,
             n_components=dimensions,
             methods=methods,
             preparation=prepared.transformer(),
@@ -318,21 +426,27 @@ def analyse(
             level=level,
             settings=_QUICK,
             random_state=seed,
-            progress=None if progress is None else _told(progress),
+            progress=progress,
         )
-        groups, space = encode_groups(labels), RowSpace.of(X, 10)
-        moments = fairpca.GroupMoments.from_data(X if space is None else space.rows, groups)
+        axes = None
+        if X.shape[1] > len(X):  # in coordinates of the space that the rows span, all distances are the same
+            axes, triangle = np.linalg.qr(X.T)
+            X = triangle.T
+        moments = fairpca.GroupMoments.from_data(X, labels)
         names = [str(name) for name in prepared.features().columns]
         found = Analysis(
             prepared,
             comparison,
             errors_by_dimension(moments),
-            group_loadings(X, groups, names, max(dimensions)),
+            group_loadings(moments, names, max(dimensions), axes),
             crossed_groups(X, prepared, max(dimensions)),
+            price_of_small_groups(X, labels, max(dimensions)),
+            prepared.joint_proxy(),
             {
-                "data": str(data),
+                "data": str(data) if isinstance(data, (str, Path)) else "TABLE",
                 "sensitive": list(sensitive),
                 "target": target,
+                "positive": positive,
                 "components": dimensions,
                 "methods": methods,
                 "parts": parts,
@@ -342,16 +456,27 @@ def analyse(
                 "reading": dict(reading or {}),
                 "missing_groups": missing_groups,
                 "cut": dict(cut or {}),
+                "merge_groups_below": merge_below,
             },
         )
     return found
 
 
 def _title(metric: str) -> str:
-    if metric == "recovery":
-        return "AUC of the group"
     _, colon, group = metric.partition(":")
-    return f"{declared(metric).title}{colon}{' ' if colon else ''}{group}"
+    known = get_measure(metric)
+    return known.title if known.name == metric else f"{known.title}{colon}{' ' if colon else ''}{group}"
+
+
+def _estimate(row: Any, chance: float = math.nan) -> Html:
+    """Write an estimate, and below it its interval and its value by chance."""
+    if row is None or math.isnan(row.estimate):
+        return Html("–")
+    digits = 1 if get_measure(row.metric).unit == "%" else 3
+    below = [] if math.isnan(row.low) else [f"{row.low:.{digits}f} to {row.high:.{digits}f}"]
+    chance = chance if math.isnan(row.chance) else row.chance
+    below += [] if math.isnan(chance) else [f"chance {chance:.{digits}f}"]
+    return join([f"{row.estimate:.{digits}f}", *(tag("span", line, class_="interval") for line in below)])
 
 
 def _rules(given: Mapping[str, Any]) -> Rules:
@@ -360,16 +485,7 @@ def _rules(given: Mapping[str, Any]) -> Rules:
     return Rules(**fields)
 
 
-def _told(path: str) -> Any:
-    def progress(done: int, total: int) -> None:
-        temporary = f"{path}.new"
-        Path(temporary).write_text(f"{done} {total}")
-        os.replace(temporary, path)
-
-    return progress
-
-
-def _drawn(ax: Any, alt: str, caption: str) -> Piece:
+def _drawn(ax: Any, alt: str, caption: str) -> Html:
     html = figure_html(ax.figure, alt, caption)
     close(ax.figure)
-    return Piece(html)
+    return html

@@ -27,15 +27,15 @@ def command(arguments: Mapping[str, Any]) -> str:
     """
     words = ["fairpca", "report", str(arguments["data"]), "--sensitive", _joined(arguments["sensitive"])]
     for name, usual in (
-        ("target", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5), ("level", 0.95),
-        ("missing_groups", "error"),
+        ("target", None), ("positive", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5),
+        ("level", 0.95), ("missing_groups", "error"), ("merge_groups_below", 0),
     ):  # fmt: skip
         words += _option(name, arguments.get(name), usual)
     usual_rules = {field.name: field.default for field in fields(Rules)}
     for name, value in arguments.get("rules", {}).items():
         words += _option(_OPTIONS.get(name, name), value, usual_rules[name])
     for name, value in arguments.get("reading", {}).items():
-        words += _option(name, value, "auto")
+        words += _option(name, value, {"header_row": 1}.get(name, "auto"))
     for column, edges in arguments.get("cut", {}).items():
         words += ["--cut", f"{column}={','.join(f'{edge:g}' for edge in edges)}"]
     return shlex.join(words)
@@ -43,7 +43,7 @@ def command(arguments: Mapping[str, Any]) -> str:
 
 def _option(name: str, value: Any, usual: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
-        value = _joined(value) or None
+        value = _joined(value) if value or name == "missing_marks" else None
         usual = None
     if value is None or value == usual:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,16 @@ from threadpoolctl import threadpool_limits
 
 from fairpca._validation import Groups, check_given, check_number, check_rows_match, encode_groups
 from fairpca.report.cells import Cell, Part, measured_cell, parts_of
-from fairpca.report.intervals import Interval, auc_interval, gap_interval, mean_interval
-from fairpca.report.measures import Settings, declared
-from fairpca.report.method import Method, Skipped
-from fairpca.report.methods import get_method, known_methods
+from fairpca.report.intervals import (
+    Interval,
+    auc_interval,
+    gap_by_chance,
+    gap_interval,
+    mean_interval,
+    rate_gap_interval,
+)
+from fairpca.report.measures import Settings, get_measure
+from fairpca.report.methods import Method, Skipped, get_method, known_methods
 
 __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
@@ -26,6 +32,8 @@ FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "mean_orthogonal"
 # What a rotation of the features changes nothing in; only such methods are compared in coordinates of few rows.
 _ROTATING = (*FAST_METHODS, "minmax_variance", "minmax_nash", "fpca_mean", "fpca_both")
 SMALLEST_GROUP = 10  # rows below which a group is in no comparison
+ENOUGH_POSITIVES = 20  # of a group, for a true positive rate
+ENOUGH_SELECTED = 5  # in some group; below, nobody counts as selected
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,10 @@ class Comparison:
     values : DataFrame
         One row a number: ``method, n_components, part, metric, value``; `part` of the cross-fitting.
     frame : DataFrame
-        One row a method, dimension and metric: ``method, n_components, metric, estimate, low, high, n``. The estimate
-        is the mean over the parts; intervals are given for errors, their gap and the linear recovery of the group.
+        One row a method, dimension and metric: ``method, n_components, metric, estimate, low, high, chance, n``.
+        Errors, their gap, the recovery of the group and the gaps of decisions are of all held-out rows together, with
+        an interval; others are means over the parts. `chance` is what a gap of decisions exceeds in 5 % of random
+        groupings.
     statuses : DataFrame
         One row a fit: ``method, n_components, part, components, status, certificate, gap, seconds, note``. `components`
         is what the method has, which may be more than the `n_components` that it was asked for. `status`, `certificate`
@@ -54,6 +64,14 @@ class Comparison:
         Of the intervals.
     titles : dict of str to str
         For each name in the columns ``method``, what readers call the method.
+    decisions : DataFrame
+        One row a method, dimension, classifier, threshold and group: ``method, n_components, classifier, threshold,
+        group, rows, positives, selected, hits, selection_rate, tpr``, of all held-out rows together. The threshold is
+        ``0.5``, or ``base rate``: as many rows are selected as are positive. Empty without a label.
+    positive : str or None
+        What the positive class of the label is called.
+    base_rate : float or None
+        Share of the rows that are positive.
     """
 
     values: pd.DataFrame
@@ -64,6 +82,13 @@ class Comparison:
     notes: tuple[str, ...]
     level: float
     titles: Mapping[str, str] = field(default_factory=dict)
+    decisions: pd.DataFrame = field(default_factory=pd.DataFrame)
+    positive: str | None = None
+    base_rate: float | None = None
+
+    def about_positive(self) -> str:
+        """Return what a caption says of the positive class; nothing without a label."""
+        return "" if self.positive is None else f" (positive: {self.positive}, {self.base_rate:.1%} of the rows)"
 
     def _dimensions(self) -> list[int]:
         return sorted(set(self.frame["n_components"]))
@@ -82,8 +107,9 @@ class Comparison:
         rows = self._rows(n_components)
         wide = rows.pivot_table(index="method", columns="metric", values="estimate")
         order = list(dict.fromkeys(rows["method"]))
-        columns = list(dict.fromkeys(rows["metric"])) if metrics is None else [m for m in metrics if m in wide]
-        return wide.loc[order, columns]
+        known = list(dict.fromkeys(rows["metric"]))
+        columns = known if metrics is None else [metric for metric in metrics if metric in known]
+        return wide.reindex(index=order, columns=columns)
 
     def plot(self, x: str = "variance", y: str = "error_gap", n_components: int | None = None, ax: Any = None) -> Any:
         """Draw one measure against another, a point a method, with the interval of `y` where there is one.
@@ -115,7 +141,7 @@ class Comparison:
             name = self.titles.get(method, method)
             ax.plot(at["estimate"], up["estimate"], style.marker, color=style.color, label=name, linestyle="none")
         for axis, name in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
-            measure = declared(name)
+            measure = get_measure(name)
             axis(f"{measure.title}{f' ({measure.unit})' if measure.unit else ''}, new rows")
         ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))  # beside the points, not on them
         return ax
@@ -130,6 +156,9 @@ class Comparison:
             "notes": list(self.notes),
             "skipped": dict(self.skipped),
             "methods": dict(self.titles),
+            "positive": self.positive,
+            "base_rate": self.base_rate,
+            "decisions": plain(self.decisions.to_dict(orient="records")),
             "results": plain(self.frame.to_dict(orient="records")),
             "statuses": plain(self.statuses.to_dict(orient="records")),
             "versions": versions(),
@@ -155,6 +184,7 @@ def compare(
     sensitive_features: Any,
     y: Any = None,
     *,
+    positive: Any = None,
     n_components: int | Sequence[int] = 2,
     methods: Sequence[str] | None = None,
     preparation: Any = None,
@@ -173,7 +203,9 @@ def compare(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row.
     y : array-like of shape (n_samples,), optional
-        A label of two classes, for what decisions on the projections do to the groups.
+        A label, for what decisions on the projections do to the groups; of two classes unless `positive` is given.
+    positive : object, optional
+        The value of `y` that is a positive decision; default the later one of two in sorted order.
     n_components : int or sequence of int, default=2
         Dimensions.
     methods : sequence of str, optional
@@ -224,8 +256,17 @@ def compare(
     frame, labels = frame[kept], [_word(groups.labels[code]) for code in groups.codes[kept]]
     target = None if y is None else np.asarray(y)[kept]
     groups = encode_groups(pd.Series(labels, dtype=object))
-    if target is not None and len(pd.unique(target)) != 2:
-        notes.append(f"the target has {len(pd.unique(target))} values, not two, so no decisions are compared")
+    n_classes = 0 if target is None else len(pd.unique(target))
+    name = None
+    if target is not None and (n_classes == 2 or (positive is not None and n_classes > 2)):
+        target, name = _positive(target, positive)
+        if positive is None:
+            notes.append(f"the positive class is {str(name)!r}, the later one in sorted order (--positive changes it)")
+    elif target is not None:
+        notes.append(
+            f"the target has {n_classes} values, not two, so no decisions are compared"
+            + ("; --positive VALUE compares one of them with all others" if n_classes > 2 else "")
+        )
         target = None
     chosen, skipped = _chosen(methods)
     parts = parts_of(groups, target, n_parts, random_state)
@@ -249,15 +290,19 @@ def compare(
                 progress(number, total)
     if not cells:
         raise ValueError("No method could be used: " + " ".join(dict.fromkeys(skipped.values())))
+    pooled = _pooled(cells, groups, level, random_state)
     return Comparison(
         pd.concat([cell.values() for cell in cells], ignore_index=True),
-        _summary(cells, groups, level),
+        pd.DataFrame([row for one in pooled for row in one.rows()]),
         pd.DataFrame([cell.status() for cell in cells]),
         skipped,
         {str(label): int(count) for label, count in zip(groups.labels, groups.counts, strict=True)},
         tuple(notes),
         level,
         {method.name: method.title for method in chosen},
+        pd.DataFrame([row for one in pooled for row in one.decisions()]),
+        None if name is None else str(name),
+        None if target is None else float(np.mean(target)),
     )
 
 
@@ -296,38 +341,137 @@ def _chosen(names: Sequence[str] | None) -> tuple[list[Method], dict[str, str]]:
     return [get_method(name) for name in dict.fromkeys(names)], {}
 
 
-def _summary(cells: Sequence[Cell], groups: Groups, level: float) -> pd.DataFrame:
-    """Means over the parts, with intervals where there is a theory for them."""
-    rows = []
-    keys = dict.fromkeys((cell.n_components, cell.method) for cell in cells)
-    for dimension, method in sorted(keys, key=lambda key: key[0]):
-        mine = [cell for cell in cells if (cell.n_components, cell.method) == (dimension, method)]
-        metrics = dict.fromkeys(metric for cell in mine for metric in cell.measures)
-        squares, codes, numbers = (
-            np.concatenate([getattr(c, k) for c in mine]) for k in ("errors", "codes", "numbers")
-        )
+@dataclass(frozen=True)
+class _Pooled:
+    """All cells of one method in one dimension: every row once, measured by a model that was fitted without it."""
+
+    cells: Sequence[Cell]
+    labels: tuple[str, ...]
+    level: float
+    seed: int
+
+    def of(self, value: Callable[[Cell], Any]) -> np.ndarray:
+        """Join what the cells know of their rows."""
+        return np.concatenate([value(cell) for cell in self.cells])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Estimates: means over the parts, with intervals where there is a theory for them."""
+        intervals = self._errors() | self._recovery()
+        chances: dict[str, float] = {}
+        for row in self.gaps():
+            intervals[row["metric"]], chances[row["metric"]] = row["interval"], row["chance"]
+        rows = []
+        for metric in dict.fromkeys([*(m for cell in self.cells for m in cell.measured.numbers), *intervals]):
+            found = [cell.measured.numbers[metric] for cell in self.cells if metric in cell.measured.numbers]
+            mean = float(np.mean(found)) if found else float("nan")
+            interval = intervals.get(metric, Interval(mean, float("nan"), float("nan"), len(self.of(_codes))))
+            chance = chances.get(metric, float("nan"))
+            rows.append({**self.head(), "metric": metric, **asdict(interval), "chance": chance})
+        return [{key: row[key] for key in _COLUMNS} for row in rows]
+
+    def head(self) -> dict[str, Any]:
+        """What all rows of a table begin with."""
+        return {"method": self.cells[0].method, "n_components": self.cells[0].n_components}
+
+    def _errors(self) -> dict[str, Interval]:
+        squares, codes = self.of(lambda cell: cell.measured.errors), self.of(_codes)
+        numbers = self.of(lambda cell: np.full(len(cell.codes), cell.part))
+        of = [(squares[codes == g], numbers[codes == g]) for g in range(len(self.labels))]
         intervals = {}
-        of = [(squares[codes == g], numbers[codes == g]) for g in range(len(groups.labels))]
-        for g, label in enumerate(groups.labels):
+        for g, label in enumerate(self.labels):
             others = [v for other, (v, _) in enumerate(of) if other != g]
-            intervals[f"error:{label}"] = mean_interval(*of[g], level, others=others)
-        intervals["error_gap"] = gap_interval([v for v, _ in of], [p for _, p in of], level)
-        if len(groups.labels) == 2:
-            scores = np.concatenate([cell.scores for cell in mine])
-            intervals["recovery"] = auc_interval(scores, codes == 1, numbers, level, dimensions=dimension)
-        for metric in [*metrics, *(name for name in intervals if name not in metrics)]:
-            found = [cell.measures[metric] for cell in mine if metric in cell.measures]
-            unknown = Interval(float(np.mean(found)) if found else float("nan"), float("nan"), float("nan"), len(codes))
-            interval = intervals.get(metric, unknown)
-            rows.append(
-                {
-                    "method": method,
-                    "n_components": dimension,
-                    "metric": metric,
-                    "estimate": interval.estimate,
-                    "low": interval.low,
-                    "high": interval.high,
-                    "n": interval.n,
-                }
-            )
-    return pd.DataFrame(rows)
+            intervals[f"error:{label}"] = mean_interval(*of[g], self.level, others=others)
+        intervals["error_gap"] = gap_interval([v for v, _ in of], [p for _, p in of], self.level)
+        return intervals
+
+    def _recovery(self) -> dict[str, Interval]:
+        """Of more than two groups the mean of the areas; the mean of the ends is an interval that is long enough."""
+        targets = self.of(lambda cell: cell.measured.recovery.targets)
+        folds = self.of(lambda cell: cell.measured.recovery.folds + 1000 * cell.part)
+        found = {}
+        for kind in ("linear", "kernel"):
+            scores = self.of(lambda cell, kind=kind: getattr(cell.measured.recovery, kind))  # type: ignore[misc]
+            dimensions = self.cells[0].measured.components
+            each = [
+                auc_interval(scores[:, j], targets[:, j], folds, self.level, dimensions=dimensions)
+                for j in range(targets.shape[1])
+            ]
+            ends = np.mean([(one.estimate, one.low, one.high) for one in each], axis=0)
+            estimate, low, high = map(float, ends)
+            found[f"{kind}_auc"] = Interval(estimate, low, high, min(one.n for one in each))
+        return found
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Decisions
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Who is selected: one row a classifier, threshold and group."""
+        if self.cells[0].positive is None:
+            return []
+        codes, positive = self.of(_codes), self.of(lambda cell: cell.positive)
+        rows = []
+        for kind in self.cells[0].measured.probabilities:
+            for threshold, chosen in (
+                ("base rate", self.of(lambda cell, kind=kind: cell.by_base_rate[kind])),  # type: ignore[misc]
+                ("0.5", self.of(lambda cell, kind=kind: cell.measured.probabilities[kind] >= 0.5)),  # type: ignore[misc]
+            ):
+                for g, label in enumerate(self.labels):
+                    of, hit = codes == g, (codes == g) & positive
+                    counts = {"rows": int(of.sum()), "positives": int(hit.sum()), "selected": int(chosen[of].sum())}
+                    rates = {"selection_rate": float(chosen[of].mean()), "tpr": float("nan")}
+                    hits = int(chosen[hit].sum())
+                    if counts["positives"] >= ENOUGH_POSITIVES:
+                        rates["tpr"] = hits / counts["positives"]
+                    head = {**self.head(), "classifier": kind, "threshold": threshold, "group": label}
+                    rows.append({**head, **counts, "hits": hits, **rates})
+        return rows
+
+    def gaps(self) -> list[dict[str, Any]]:
+        """Return the groups' differences with their intervals and values by chance; NaN where nobody is selected."""
+        found = []
+        table = pd.DataFrame(self.decisions())
+        for (kind, threshold), rows in table.groupby(["classifier", "threshold"], sort=False) if len(table) else ():
+            known = rows[rows["positives"] >= ENOUGH_POSITIVES]
+            nobody = rows["selected"].max() < ENOUGH_SELECTED
+            for name, of, some, every in (
+                ("selection_gap", rows, "selected", "rows"),
+                ("tpr_gap", known, "hits", "positives"),
+            ):
+                some_of, all_of = of[some].to_numpy(), of[every].to_numpy()
+                interval, chance = (
+                    Interval(float("nan"), float("nan"), float("nan"), len(self.of(_codes))),
+                    float("nan"),
+                )
+                if len(of) > 1 and not nobody:
+                    interval = rate_gap_interval(some_of, all_of, self.level)
+                    chance = gap_by_chance(some_of, all_of, self.seed)
+                prefix = "base_" if threshold == "base rate" else ""
+                found.append({"metric": f"{prefix}{name}:{kind}", "interval": interval, "chance": chance})
+        return found
+
+
+_COLUMNS = ("method", "n_components", "metric", "estimate", "low", "high", "chance", "n")
+
+
+def _codes(cell: Cell) -> np.ndarray:
+    return cell.codes
+
+
+def _pooled(cells: Sequence[Cell], groups: Groups, level: float, seed: int) -> list[_Pooled]:
+    keys = dict.fromkeys((cell.n_components, cell.method) for cell in cells)
+    return [
+        _Pooled([c for c in cells if (c.n_components, c.method) == key], groups.labels, level, seed)
+        for key in sorted(keys, key=lambda key: key[0])
+    ]
+
+
+def _positive(y: np.ndarray, positive: Any) -> tuple[np.ndarray, Any]:
+    """Return which rows are positive, and what that class is called; by default the later one in sorted order."""
+    classes = list(pd.unique(y))
+    if positive is None:
+        positive = sorted(classes)[-1]
+    named = [value for value in classes if value == positive or str(value) == str(positive)]
+    if not named:
+        shown = ", ".join(map(repr, sorted(map(str, classes))[:10]))
+        raise ValueError(f"positive={positive!r} is not a value of the target; its values are {shown}.")
+    return np.asarray(y == named[0]), named[0]

@@ -25,7 +25,15 @@ from scipy import optimize, stats
 
 from fairpca._validation import check_number
 
-__all__ = ["Interval", "auc_interval", "difference_interval", "gap_interval", "mean_interval"]
+__all__ = [
+    "Interval",
+    "auc_interval",
+    "difference_interval",
+    "gap_by_chance",
+    "gap_interval",
+    "mean_interval",
+    "rate_gap_interval",
+]
 
 SMALLEST = 10  # rows of a group below which no interval is given
 
@@ -211,6 +219,63 @@ def gap_interval(values: list[np.ndarray], parts: list[np.ndarray], level: float
     low = max(max(interval.low, -interval.high, 0.0) for interval in known)
     high = max(max(interval.high, -interval.low) for interval in known)
     return Interval(estimate, low, high, min(interval.n for interval in known))
+
+
+def rate_gap_interval(successes: np.ndarray, totals: np.ndarray, level: float = 0.95) -> Interval:
+    """Interval for the largest difference between two groups' rates, such as selection rates.
+
+    Each rate has Wilson's interval; for each pair of groups the squares of the distances to their ends add up
+    (Newcombe 1998, method 10). Pairs share ``1 - level`` as in :func:`gap_interval`, so that the interval holds the
+    gap at least as often as asked for.
+
+    Parameters
+    ----------
+    successes, totals : ndarray of int of shape (n_groups,)
+        How many rows of each group were selected, of how many.
+    level : float, default=0.95
+        Probability that the interval holds the gap, at least.
+
+    Returns
+    -------
+    Interval
+        Never negative; `n` counts the rows of the smallest group. NaN for fewer than two groups.
+    """
+    check_number("level", level, low=0.5, high=1.0, high_open=True)
+    if len(totals) < 2:
+        return Interval(float("nan"), float("nan"), float("nan"), int(min(totals, default=0)))
+    pairs = len(totals) * (len(totals) - 1) / 2
+    z = float(stats.norm.ppf(1.0 - (1.0 - level) / (2.0 * pairs)))
+    rates = successes / totals
+    middle = (rates + z**2 / (2.0 * totals)) / (1.0 + z**2 / totals)
+    half = z / (1.0 + z**2 / totals) * np.sqrt(rates * (1.0 - rates) / totals + (z / (2.0 * totals)) ** 2)
+    down, up = rates - np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0) - rates
+    difference = rates[:, None] - rates
+    low = difference - np.hypot(down[:, None], up)
+    high = difference + np.hypot(up[:, None], down)
+    return Interval(float(np.ptp(rates)), max(float(low.max()), 0.0), float(high.max()), int(totals.min()))
+
+
+def gap_by_chance(successes: np.ndarray, totals: np.ndarray, seed: int = 0, quantile: float = 0.95) -> float:
+    """Return what the largest difference between groups' rates seldom exceeds when groups are drawn at random.
+
+    Parameters
+    ----------
+    successes, totals : ndarray of int of shape (n_groups,)
+        As in :func:`rate_gap_interval`; the same rows are dealt to groups of the same sizes 2000 times.
+    seed : int, default=0
+        Of the draws.
+    quantile : float, default=0.95
+        Share of the draws whose gap is at most what is returned.
+
+    Returns
+    -------
+    float
+    """
+    if len(totals) < 2:
+        return float("nan")
+    rng = np.random.default_rng([seed, 6])
+    drawn = rng.multivariate_hypergeometric(totals, int(np.sum(successes)), size=2000, method="marginals")
+    return float(np.quantile(np.ptp(drawn / totals, axis=1), quantile))
 
 
 def _dependence(standardised: float, dimensions: int) -> float:

@@ -1,4 +1,7 @@
-"""Pages that need nothing else: no network, figures inside, readable on paper, on a phone and by a screen reader."""
+"""Pages that need nothing else: no network, no scripts, figures inside, readable on paper and by a screen reader.
+
+Text becomes part of a page in one place, :func:`tag`, which escapes all that is not :class:`Html` already.
+"""
 
 from __future__ import annotations
 
@@ -9,68 +12,123 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-__all__ = ["close", "comparison_page", "figure_html", "listed", "page", "table_html"]
+__all__ = ["Html", "close", "comparison_page", "figure_html", "folded", "join", "listed", "page", "table_html", "tag"]
 
+# Even if something were not escaped, a browser would neither run it nor ask another computer for anything.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
-h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #bbb; }
+h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; } h2 { margin-top: 2rem; border-bottom: 1px solid #bbb; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .87rem; margin: .6rem 0; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { padding: .22rem .6rem; border-bottom: 1px solid #ccc; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
+th, td { padding: .22rem .6rem; border-bottom: 1px solid #ccc; text-align: left; vertical-align: top; }
+th { max-width: 14rem; font-weight: 600; } td { max-width: 30rem; overflow-wrap: anywhere; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.interval { display: block; font-size: .8em; color: #444; }
+thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; } figcaption { font-size: .9rem; color: #333; }
-pre, code { font: .84rem/1.45 ui-monospace, monospace; background: #f3f3f3; } pre { padding: .7rem; overflow-x: auto; white-space: pre-wrap; }
-.warning { border-left: 4px solid #9a3b00; padding: .2rem .8rem; background: #fff4ec; }
+pre, code { font: .84rem/1.45 ui-monospace, monospace; background: #f3f3f3; } pre { padding: .7rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
+.answers li { margin: .45rem 0; }
+.warning { border-left: 4px solid #9a3b00; padding: .2rem .8rem; background: #fff4ec; overflow-wrap: anywhere; }
+details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; }
 a { color: #00508f; }
 @media print {
-  body { max-width: none; font-size: 10.5pt; } h2, figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
-  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { white-space: normal; overflow-wrap: anywhere; padding: .15rem .3rem; }
+  body { max-width: none; padding: 0; font-size: 10pt; line-height: 1.4; } h2 { margin-top: 1.1rem; break-after: avoid; }
+  figure, tr, li, .warning { break-inside: avoid; } figure img { max-height: 9cm; } figcaption { font-size: 9pt; }
+  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } details:not([open]), h2:has(+ details:not([open])) { display: none; }
 }
 """  # noqa: E501
 
 
-def page(title: str, body: str) -> str:
-    """Return a whole page."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
-        "</body>\n</html>\n"
+class Html(str):
+    """Text that is HTML already; all other text is escaped before it becomes part of a page."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def tag(name: str, *parts: Any, **attributes: str) -> Html:
+    """Return an element; parts and attributes that are not :class:`Html` are escaped.
+
+    Parameters
+    ----------
+    name : str
+        Of the element.
+    *parts : object
+        What is in it, one after the other.
+    **attributes : str
+        ``class_`` is written as ``class``, other underscores as hyphens.
+
+    Returns
+    -------
+    Html
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(text)}"' for key, text in attributes.items() if text
     )
+    return Html(f"<{name}{given}>{join(parts)}</{name}>")
 
 
-def table_html(frame: pd.DataFrame, caption: str, digits: int = 3) -> str:
-    """Return a table with a caption; its first column names the rows."""
-    head = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in frame.columns)
+def join(parts: Iterable[Any]) -> Html:
+    """Return parts one after the other, escaped where they are not :class:`Html`."""
+    return Html("".join(part if isinstance(part, Html) else html.escape(str(part)) for part in parts))
+
+
+def page(title: str, body: Html) -> str:
+    """Return a whole page, on which nothing can run."""
+    head = (
+        Html('<meta charset="utf-8">\n'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">\n'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">\n'),
+        tag("title", title),
+        tag("style", Html(_STYLE)),
+    )
+    content = (tag("head", *head), "\n", tag("body", tag("main", body)))
+    return "<!DOCTYPE html>\n" + tag("html", *content, lang="en") + "\n"
+
+
+def table_html(frame: pd.DataFrame, caption: str, digits: int = 3) -> Html:
+    """Return a table with a caption; its first column names the rows, and columns of numbers are right-aligned."""
+    kinds = ["number" if _numeric(frame.iloc[:, j]) else "" for j in range(frame.shape[1])]
+    head = [tag("th", name, scope="col", class_=kind) for name, kind in zip(frame.columns, kinds, strict=True)]
     rows = []
     for values in frame.itertuples(index=False, name=None):
-        first, *rest = (html.escape(_shown(value, digits)) for value in values)
-        rows.append(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{text}</td>" for text in rest) + "</tr>")
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(caption, quote=True)}">'
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        first, *rest = (_shown(value, digits) for value in values)
+        cells = [tag("td", text, class_=kind) for text, kind in zip(rest, kinds[1:], strict=True)]
+        rows.append(tag("tr", tag("th", first, scope="row"), *cells))
+    table = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _numeric(column: pd.Series) -> bool:
+    """Whether a column has numbers, or numbers with their interval."""
+    return all(
+        isinstance(value, (int, float, np.number)) or value is None or str(value)[:1] in ("–", *"0123456789")
+        for value in column
     )
 
 
 def _shown(value: Any, digits: int) -> str:
+    if isinstance(value, Html):
+        return value
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.3g}"
     return "–" if value is None else str(value)
 
 
-def figure_html(figure: Any, alt: str, caption: str) -> str:
+def figure_html(figure: Any, alt: str, caption: str) -> Html:
     """Return a matplotlib figure as part of a page."""
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=130, bbox_inches="tight")
+    figure.savefig(stream, format="png", dpi=110, bbox_inches="tight")
     data = base64.b64encode(stream.getvalue()).decode()
-    return (
-        f'<figure><img src="data:image/png;base64,{data}" alt="{html.escape(alt, quote=True)}">'
-        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
-    )
+    image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}">')
+    return tag("figure", image, tag("figcaption", caption))
 
 
 def close(figure: Any) -> None:
@@ -82,11 +140,11 @@ def close(figure: Any) -> None:
 
 def comparison_page(comparison: Any, title: str) -> str:
     """Return a comparison as a page: what was compared, all estimates with intervals, a picture a dimension."""
-    frame, parts = comparison.frame, [f"<h1>{html.escape(title)}</h1>"]
+    frame, parts = comparison.frame, [tag("h1", title)]
     groups = pd.DataFrame(comparison.groups.items(), columns=["group", "rows"])
     parts += [table_html(groups, "Groups"), *listed(comparison.notes)]
     for dimension in sorted(set(frame["n_components"])):
-        parts.append(f"<h2>{dimension} components</h2>")
+        parts.append(tag("h2", f"{dimension} components"))
         ax = comparison.plot(n_components=dimension)
         caption = (
             f"Variance kept and gap between the groups' errors on new rows; bars: {comparison.level:.0%} intervals."
@@ -94,11 +152,18 @@ def comparison_page(comparison: Any, title: str) -> str:
         parts.append(figure_html(ax.figure, "A point a method: variance across, error gap upwards.", caption))
         close(ax.figure)
         rows = frame[frame["n_components"] == dimension].drop(columns="n_components")
-        parts.append(table_html(rows, f"All estimates, {dimension} components"))
+        parts.append(table_html(rows, f"All estimates, {dimension} components{comparison.about_positive()}"))
+    if len(comparison.decisions):
+        parts.append(table_html(comparison.decisions, f"Who is selected{comparison.about_positive()}"))
     skipped = [f"{name} was left out: {reason}" for name, reason in comparison.skipped.items()]
-    return page(title, "\n".join([*parts, *listed(skipped)]))
+    return page(title, join([*parts, *listed(skipped)]))
 
 
-def listed(lines: Iterable[str]) -> list[str]:
+def listed(lines: Iterable[str]) -> list[Html]:
     """Return what a reader has to know, a paragraph a line."""
-    return [f'<p class="warning">{html.escape(line)}</p>' for line in lines]
+    return [tag("p", line, class_="warning") for line in lines]
+
+
+def folded(summary: str, *parts: Html) -> Html:
+    """Return what is shown on a click, and not on paper."""
+    return tag("details", tag("summary", summary), *parts)

@@ -8,20 +8,18 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca._validation import Groups, encode_groups
+from fairpca._validation import encode_groups
 from fairpca.metrics import reconstruction_errors
 from fairpca.own_data import Prepared
 
-__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings"]
+__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings", "price_of_small_groups"]
+
+SMALL = 30  # rows of a group that should not decide alone
 
 
 def chosen_dimensions(X: np.ndarray) -> list[int]:
     """Return two, and as many dimensions as PCA needs for half of the variance, ten at most."""
-    n, p = X.shape
-    if n < p:
-        values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2 / n
-    else:
-        values = np.linalg.eigvalsh(np.cov(X.T, ddof=0).reshape(p, -1))[::-1]
+    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
     half = 1 + int(np.searchsorted(np.cumsum(values) / values.sum(), 0.5))
     top = max(rank - 1, 1)
@@ -45,21 +43,50 @@ def errors_by_dimension(moments: fairpca.GroupMoments) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def group_loadings(X: np.ndarray, groups: Groups, names: Sequence[str], n_components: int) -> pd.DataFrame:
-    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart."""
-    model = fairpca.PCA(n_components=n_components).fit(X, sensitive_features=groups)
-    means = np.array([X[groups.rows(g)].mean(axis=0) for g in range(len(groups.labels))])
+def group_loadings(
+    moments: fairpca.GroupMoments, names: Sequence[str], n_components: int, axes: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Loadings of PCA, and each feature's share of the difference between the two groups that are farthest apart.
+
+    Where moments are of rotated rows, `axes` has the new coordinates as columns.
+    """
+    model = fairpca.PCA(n_components=n_components).fit(moments)
+    means, components = moments.means, model.components_
+    if axes is not None:
+        means, components = means @ axes.T, components @ axes.T
     rows = []
-    for number, loading in enumerate(model.components_, start=1):
+    for number, loading in enumerate(components, start=1):
         projected = means @ loading
         high, low = int(np.argmax(projected)), int(np.argmin(projected))
         carried = loading * (means[high] - means[low])
-        between = f"{groups.labels[high]} over {groups.labels[low]}"
+        between = f"{moments.labels[high]} over {moments.labels[low]}"
         rows += [
             {"component": number, "feature": name, "loading": float(a), "carried": float(c), "difference": between}
             for name, a, c in zip(names, loading, carried, strict=True)
         ]
     return pd.DataFrame(rows)
+
+
+def price_of_small_groups(X: np.ndarray, labels: np.ndarray, n_components: int) -> list[str]:
+    """Say what groups of few rows cost all rows: the variance that min-max keeps with them, and without them."""
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    small = np.flatnonzero(counts < min(SMALL, len(X) / 10))
+    if not len(small) or len(names) - len(small) < 2:
+        return []
+    rest = ~np.isin(codes, small)
+    kept = []
+    for rows in (np.ones(len(X), dtype=bool), rest):
+        model = fairpca.MinMaxFairPCA(n_components).fit(X[rows], sensitive_features=labels[rows])
+        lost = X[rest] - model.inverse_transform(model.transform(X[rest]))
+        kept.append(100.0 * (1.0 - lost.var(axis=0).sum() / X[rest].var(axis=0).sum()))
+    if abs(kept[1] - kept[0]) < 2.0:
+        return []
+    shown = ", ".join(f"{names[g]!r} ({counts[g]} rows)" for g in small[:5]) + (", …" if len(small) > 5 else "")
+    return [
+        f"Small groups decide the projection of all: without {shown}, min-max with {n_components} components keeps "
+        f"{kept[1]:.0f} % of the variance of the other rows instead of {kept[0]:.0f} %. --merge-groups-below "
+        f"{counts[small].max() + 1} merges them."
+    ]
 
 
 def crossed_groups(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.DataFrame:

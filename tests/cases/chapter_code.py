@@ -1,4 +1,4 @@
-"""The code cells of a chapter, as syntax trees."""
+"""The header of a chapter, and its code cells as syntax trees."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+# What every chapter begins with.
+HEADER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
 
 
 def cells(chapter: Path) -> Iterator[ast.Module]:

@@ -1,12 +1,13 @@
 """Results of chapters: they move to their place when the chapter has passed, and outdate what reads them."""
 
+import shutil
 from pathlib import Path
 
 import notebooks
 import pytest
 import run_notebooks
 import toy_paper
-from toy_paper import HEADER
+from chapter_code import HEADER
 
 PARAMETERS = """\
 ```{code-cell} ipython3
@@ -67,17 +68,17 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A book of four chapters about a paper of its own, with the package of this checkout."""
+    """A book of four chapters about a paper of its own."""
     toy_paper.write(tmp_path)
     (tmp_path / "chapters").mkdir(exist_ok=True)
     for name, text in PAGES.items():
         (tmp_path / "chapters" / f"{name}.md").write_text(text)
     chapters = "".join(f"- file: chapters/{name}\n" for name in ("squares", "reads", "plain"))
     (tmp_path / "_toc.yml").write_text(f"format: jb-book\nroot: chapters/board\nchapters:\n{chapters}")
-    if not (tmp_path / "fairpca").exists():
-        (tmp_path / "fairpca").mkdir()
-    monkeypatch.setenv("PYTHONPATH", str(notebooks.ROOT))
-    monkeypatch.setenv("FAIRPCA_PAPERS", str(tmp_path))
+    # A copy of the package, which finds the data beside it.
+    shutil.copytree(notebooks.ROOT / "fairpca", tmp_path / "fairpca", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "data" / "results").mkdir(parents=True, exist_ok=True)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     notebooks._hash_of_inputs.cache_clear()
     yield tmp_path
     notebooks._hash_of_inputs.cache_clear()

@@ -18,8 +18,8 @@ import public_api
 import pytest
 import run_notebooks
 import yaml
+from chapter_code import HEADER
 from notebooks import ChapterError
-from toy_paper import HEADER
 
 import fairpca
 import fairpca.solvers

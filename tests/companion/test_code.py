@@ -90,6 +90,36 @@ def test_modules_behind_the_used_names_count(tmp_path, monkeypatch):
         assert not changed(module), module
 
 
+SHARED = """
+import functools
+
+STEP = {step}
+
+@functools.cache
+def rows(n):
+    return n + STEP
+
+def other(n):
+    return {other}
+"""
+
+
+def test_of_shared_code_only_what_is_used_counts(tmp_path, monkeypatch):
+    """Functions of companion/<paper>.py serve many pages; they may have a cache."""
+
+    def code(**changes):
+        path = tmp_path / f"shared{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(SHARED.format(**({"step": 1, "other": 2} | changes)))
+        shared = {"__name__": "fairpca.companion.toy2030"}
+        exec(compile(path.read_text(), str(path), "exec"), shared)
+        function = page(tmp_path, monkeypatch)
+        function.__globals__["helper"] = shared["rows"]
+        return Code(function).digest
+
+    assert code(other=3) == code()
+    assert code(step=2) != code()
+
+
 def test_a_module_is_known_by_its_syntax(tmp_path, monkeypatch):
     def tree(text):
         (tmp_path / "module.py").write_text(text)

@@ -184,13 +184,13 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, arrays: header.update(format=99), "format 99; .*Install a newer"),
-        (lambda header, arrays: header.update(format="x"), "format 'x'"),
-        (lambda header, arrays: header.pop("format"), "is no model"),
+        (lambda header, arrays: header.update(version=99), "another version of fairpca .format 99"),
+        (lambda header, arrays: header.update(kind="moments"), "holds 'moments', not 'model'"),
+        (lambda header, arrays: header.pop("kind"), "holds no model"),
         (lambda header, arrays: arrays["matrix"].__setitem__((0, 0), 7.0), "checksum"),
         (lambda header, arrays: header["columns"].pop(), "checksum"),
-        (lambda header, arrays: arrays.pop("fill"), "checksum"),
-        (lambda header, arrays: header.pop("sha256"), "checksum"),
+        (lambda header, arrays: arrays.pop("fill"), "holds no model"),
+        (lambda header, arrays: header.pop("checksum"), "holds no model"),
     ],
 )
 def test_changed_models_are_refused(files, capsys, change, message):
@@ -224,11 +224,11 @@ def test_every_cut_and_every_flipped_byte_is_noticed(files):
 def test_pickles_and_other_files_are_not_opened(tmp_path):
     path = tmp_path / "m.npz"
     np.savez(path, header=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match="is no model"):
+    with pytest.raises(ValueError, match="holds no model"):
         load_model(str(path))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.npy", "x")
-    with pytest.raises(ValueError, match="is no model"):
+    with pytest.raises(ValueError, match="holds no model"):
         load_model(str(path))
 
 
@@ -241,3 +241,85 @@ def test_levels_with_a_unit_are_known_though_numbers_are_read_without(people):
     X, _ = model.prepare(as_table(new))
     at = [model.feature_names.index(name) for name in names]
     np.testing.assert_array_equal(X[:, at], [[t == "36 months", t == "60 months"] for t in new["term"]])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a file tells about people
+
+
+def test_nothing_is_in_the_file_that_only_few_rows_have(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    n = 300
+    job = rng.choice(["clerk", "nurse", "driver"], n).astype(object)
+    rare = [f"secretjob{i}" for i in range(12)]
+    job[:12], job[12:16], job[16:21] = rare, "secretfour", "fiveofthem"
+    group = np.where(np.arange(n) % 2, "f", "m").astype(object)
+    group[40:43] = "secretgroup"
+    table = pd.DataFrame({
+        "job": job, "pay": [f"€{x:,.2f}" for x in np.r_[64058.57, rng.integers(1, 900, n - 1) * 100.0]],
+        "pair": np.where(np.arange(n) < 3, "secretpair", "usual"), "x": rng.normal(size=n),
+        "name": [f"secretname{i}" for i in range(n)], "sex": group,
+    })  # fmt: skip
+    data, model = tmp_path / "secretfolder" / "people.csv", tmp_path / "m.npz"
+    data.parent.mkdir()
+    table.to_csv(data, index=False)
+    command = ["fit", "pca", str(data), "--sensitive", "sex", "--model", str(model), "--max-levels", "9"]
+    assert cli.main([*command, "--min-different", "1"]) == 0
+    content = zipfile.ZipFile(model).read("header.npy")
+    assert b"secret" not in content and b"64,058" not in content and b"64058" not in content
+    assert b"fiveofthem" in content and load_model(model).provenance["groups"] == {
+        "f": 149, "m": 148, "(groups of fewer than 5 rows)": 3,
+    }  # fmt: skip
+    capsys.readouterr()
+    assert cli.main(["inspect", str(model)]) == 0
+    shown = capsys.readouterr().out
+    for level in load_model(model).columns[-1].levels:
+        assert level in shown
+    assert "holds " in shown and "fewer than five rows" in shown and "secret" not in shown
+    out = tmp_path / "o.csv"
+    assert cli.main(["apply", str(model), str(data), "--out", str(out)]) == 0
+    assert "job: 16 rare or new values have no indicator" in capsys.readouterr().out
+
+
+def test_rare_levels_that_are_asked_for_are_said(people):
+    kept = prepare(as_table(people.assign(town=[f"t{i}" for i in range(N)])), ["sex"], rules=Rules(keep=("town",)))
+    (why,) = [d.why for d in kept.decisions if d.column == "town"]
+    assert "a model file holds them" in why
+
+
+def _npy(shape, content=b""):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+@pytest.mark.parametrize("shape", [(99999999, 99999999), (3, 3), (0, 10**18), (-1, 4)])
+def test_declared_shapes_are_compared_with_what_is_there(files, shape, capsys):
+    """Also with the right checksum: whoever writes the file computes it too."""
+    from fairpca import _archive
+
+    with zipfile.ZipFile(files[1]) as archive:
+        parts = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    header = json.loads(bytes(_archive._array(parts.pop("header"))))
+    header.pop("checksum")
+    parts["matrix"] = _npy(shape, b"\0" * 32)
+    header["checksum"] = _archive._checksum(header, parts)
+    parts["header"] = _archive._npy(np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    with zipfile.ZipFile(files[1], "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(f"{name}.npy", content)
+    assert cli.main(["inspect", str(files[1])]) == 1
+    assert "holds no model, or is damaged" in capsys.readouterr().err
+
+
+def test_archives_that_inflate_are_not_read(files, capsys):
+    from fairpca import _archive
+
+    with zipfile.ZipFile(files[1]) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(files[1], "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content + b"\0" * (_archive.LARGEST if name == "fill.npy" else 0))
+    assert files[1].stat().st_size < 2_000_000
+    assert cli.main(["inspect", str(files[1])]) == 1
+    assert "holds no model, or is damaged" in capsys.readouterr().err

@@ -76,9 +76,9 @@ def test_encodings_and_separators_are_found_and_said(tmp_path, encoding, separat
 def test_decimal_commas(tmp_path, separator):
     path = tmp_path / "t.csv"
     FRAME.to_csv(path, index=False, sep=separator, decimal=",", date_format="%d.%m.%Y")
-    found = read_table(path)
+    found = read_table(path, date_format="%d.%m.%Y")
     same(found)
-    assert "height: decimal comma" in found.notes and "day: dates, day.month.year" in found.notes
+    assert "height: decimal comma" in found.notes and "day: dates" in found.notes
 
 
 def test_thousands_and_what_cannot_be_told(tmp_path):
@@ -104,12 +104,13 @@ def test_marks_of_missing_values(tmp_path):
     assert "a: '?', '-' is taken as missing" in found.notes
 
 
-def test_dates_that_may_mean_two_days_stay_words(tmp_path):
+def test_dates_in_a_form_of_their_own_need_it_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n01/02/2020,25/12/2020\n03/04/2020,24/12/2020\n")
     found = read_table(path)
-    assert found.rows["a"].dtype == object and found.rows["b"].dtype.kind == "M"
-    assert any(note.startswith("a: dates whose day and month") for note in found.notes)
+    assert found.rows["a"].dtype == object and found.rows["b"].dtype == object
+    found = read_table(path, date_format="%d/%m/%Y")
+    assert found.rows["a"].dt.month.tolist() == [2, 4] and found.rows["b"].dt.day.tolist() == [25, 24]
 
 
 def test_a_file_without_header_is_refused_or_taken_as_such(tmp_path):
@@ -248,15 +249,7 @@ def test_what_pandas_writes_is_read_back(rows):
         (["$1,200,000", "$950"], [1200000, 950], "'$'"),
         (["22.437,04 €", "1,5 €"], [22437.04, 1.5], "'€'"),
         (["13.2%", "5 %"], [13.2, 5], "'%'"),
-        (["(1.23)", "4.5"], [-1.23, 4.5], "parentheses"),
-        (["($1,200.50)", "$3.00"], [-1200.5, 3], "parentheses"),
-        (["\u22120.5", "0.25"], [-0.5, 0.25], "minus"),
-        (["123\u00a0456", "12"], [123456, 12], "no-break spaces"),
-        (["1\u202f234,5", "12,25"], [1234.5, 12.25], "no-break spaces"),
-        (["123'456", "1'000.5"], [123456, 1000.5], "apostrophes"),
-        (["1\u2019234", "5"], [1234, 5], "apostrophes"),
-        (["70.1 kg", "-8 kg"], [70.1, -8], "'kg'"),
-        (["36 months", "60 months"], [36, 60], "'months'"),
+        (["+13%", "-5%"], [13, -5], "'%'"),
     ],
 )
 def test_notations_of_numbers_are_read_and_said(tmp_path, written, numbers, word):
@@ -271,6 +264,7 @@ def test_notations_of_numbers_are_read_and_said(tmp_path, written, numbers, word
 @pytest.mark.parametrize(
     "written",
     [
+        ["70 kg", "80 kg"], ["(1.23)", "4.5"], ["123'456", "1'000.5"],
         ["70 kg", "80 lb"], ["70 kg", "80"], ["$5", "€5"], ["$5", "5"], ["5%", "5"], ["12A", "13A"], ["70kg", "80kg"],
         ["(1)", "(2)"], ["007 B", "008 B"], ["A12", "B13"], ["555-1234", "555-1235"], ["12 May", "13 May"],
         ["10 AM", "11 AM"], ["1 234", "5 678"], ["5 Main St", "6 Main St"], ["12'34", "1'000"], ["1.2.3", "1.2.4"],

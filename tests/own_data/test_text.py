@@ -2,15 +2,11 @@
 
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairpca import cli
 from fairpca.own_data import read_table
-from fairpca.own_data._layout import exact_layout, fast_layout
 
 GOOD = "a,b,sex\n" + "".join(f"{i}.5,{i * i % 7},{'fm'[i % 2]}\n" for i in range(12))
 
@@ -72,13 +68,3 @@ def test_rows_that_repeat_are_written_once_each(tmp_path):
     path.write_text(GOOD)
     assert cli.main(["fit", "pca", str(path), "--sensitive", "sex,sex", "--out", str(out)]) == 0
     assert pd.read_csv(out)["sex"].tolist() == list("fm") * 6
-
-
-@given(st.text(alphabet='a, "\n\r\t', max_size=40), st.booleans())
-def test_fast_andexact_layout_agree(text, mark):
-    content = (b"\xef\xbb\xbf" if mark else b"") + text.encode()
-    fast = fast_layout(content, ",")
-    if fast is not None:
-        exact = exact_layout(content, ",", "x")
-        for name in ("lines", "fields"):
-            np.testing.assert_array_equal(getattr(fast, name), getattr(exact, name))

@@ -60,7 +60,9 @@ def test_parts_hold_every_group_and_class(rows):
 
 def test_frame_table_and_files(found, tmp_path):
     assert set(found.frame["n_components"]) == {2, 3}
-    assert {"variance", "error_gap", "kernel_auc", "recovery", "selection_gap:trees"} <= set(found.frame["metric"])
+    assert {"variance", "error_gap", "kernel_auc", "linear_auc", "selection_gap:trees", "base_tpr_gap:logistic"} <= set(
+        found.frame["metric"]
+    )
     table = found.table(2, ["variance", "worst_loss"])
     assert list(table.index) == ["pca", "minmax_loss"]
     assert table["worst_loss"]["minmax_loss"] < table["worst_loss"]["pca"]
@@ -124,7 +126,7 @@ def test_command(rows, tmp_path, capsys):
     assert "2 components, new rows" in printed and "95% intervals for the gap" in printed
     assert all(path.exists() for path in files.values())
     frame = pd.read_csv(files["csv"])
-    assert {"method", "n_components", "metric", "estimate", "low", "high", "n"} == set(frame.columns)
+    assert {"method", "n_components", "metric", "estimate", "low", "high", "chance", "n"} == set(frame.columns)
     assert cli.main([*command, "--components", "two"]) == 1
     assert "no list of dimensions" in capsys.readouterr().err
 

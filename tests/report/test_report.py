@@ -98,7 +98,7 @@ def test_the_command_makes_page_notebook_and_numbers(penguins, capfd):
     assert all(cell.get("outputs") is not None for cell in notebook.cells if cell.cell_type == "code")
     numbers = json.loads(out.with_suffix(".json").read_text())
     assert set(numbers) == {
-        "schema", "command", "data", "comparison", "by_dimension", "loadings", "intersections",
+        "schema", "answers", "command", "data", "comparison", "by_dimension", "loadings", "intersections",
     }  # fmt: skip
     jsonschema.validate(numbers, report_schema())
     first, second = (
@@ -109,7 +109,7 @@ def test_the_command_makes_page_notebook_and_numbers(penguins, capfd):
     assert numbers["data"]["groups"] == {"female": 165, "male": 168} and numbers["data"]["rows_read"] == 344
     estimates = {(r["method"], r["n_components"], r["metric"]): r["estimate"] for r in numbers["comparison"]["results"]}
     dimension = max(key[1] for key in estimates)
-    assert f"{estimates['pca', dimension, 'variance']:.3f}" in out.read_text()
+    assert f"{estimates['pca', dimension, 'variance']:.1f}" in out.read_text()
     assert {path.name for path in penguins.parent.iterdir()} >= {"report.html", "report.ipynb", "report.json"}
 
 
@@ -118,7 +118,7 @@ def test_a_changed_template(penguins, tmp_path, capfd):
     template, out = tmp_path / "mine.md", tmp_path / "r.html"
     assert cli.main(["report", "--template-out", str(template)]) == 0
     text = template.read_text()
-    short = text[: text.index("## What PCA does")] + "## My own section\n\nWords.\n\n"
+    short = text[: text.index("## What the methods do")] + "## My own section\n\nWords.\n\n"
     last = text[text.rindex("```{code-cell} ipython3\nif json_out") :]
     template.write_text(short + last)
     command = [
@@ -157,8 +157,8 @@ def test_real_tables_without_a_hand_on_them(name, tmp_path, monkeypatch):
     found = analyse(
         str(path), sensitive, target, methods=["pca", "minmax_loss"], parts=2, components=[2], missing_groups="drop"
     )
-    for show in ("remarks", "about", "group_sizes", "decisions", "methods", "outcomes", "intervals", "carriers",
-                 "intersections", "certificates", "versions"):  # fmt: skip
+    for show in ("title", "answers", "remarks", "groups", "methods", "outcomes", "selections", "intervals", "carriers",
+                 "proxies", "intersections", "columns", "certificates", "origin"):  # fmt: skip
         html = getattr(found, show)()._repr_html_()
         assert "nan" not in re.sub(r"<[^>]*>", " ", html).lower().split(), show
     table = found.comparison.table(2)

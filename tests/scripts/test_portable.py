@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import zipfile
 from pathlib import Path
@@ -14,6 +15,8 @@ import portable
 import pytest
 from notebooks import ChapterError
 from portable import Place
+
+from fairpca.companion import vu2022
 
 ADDRESS = "https://example.org/book"
 LEFT_OVER = re.compile(r"\{(?:prf|cite|glue|eq|numref|doc|ref)[:}]|^(?:```|:::)\{|^\([\w-]+\)=|\$\$ \(", re.MULTILINE)
@@ -73,6 +76,15 @@ def test_translation() -> None:
     for unknown in ("{prf:ref}`thm-b`", "{glue:text}`other`", "{unheard}`of`", "```{unheard}\n```"):
         with pytest.raises(ChapterError, match=r"chapters/a/b: "):
             translator.markdown(unknown)
+
+
+def test_included_code_is_written_out() -> None:
+    """A page shows a function of the package by reference; a notebook elsewhere cannot follow that."""
+    translator = portable.Translator("chapters/vu2022/pareto", {}, {})
+    shown = "```{{literalinclude}} ../../fairpca/companion/vu2022.py\n:pyobject: {}\n```"
+    assert translator.markdown(shown.format("judge")) == f"```python\n{inspect.getsource(vu2022.judge).strip()}\n```"
+    with pytest.raises(ChapterError, match="has no function 'nothing'"):
+        translator.markdown(shown.format("nothing"))
 
 
 def test_places_are_read_from_the_pages(tmp_path: Path) -> None:

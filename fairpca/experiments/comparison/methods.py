@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairpca.experiments.comparison.tables import TABLES, dimensions, split_rows
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
-from fairpca.report import MEASURES, Method, Settings, Skipped, Yardstick, evaluate, fit_method, known_methods
+from fairpca.report import MEASURES, Method, Settings, Skipped, Split, evaluate, fit_method, known_methods
 
 __all__ = ["SETTINGS", "SPLITS", "run_method"]
 
@@ -20,8 +20,8 @@ _DIGITS = 6
 
 
 @lru_cache(maxsize=4)
-def _yardstick(dataset: str, split: int, d: int) -> Yardstick:
-    return Yardstick(*split_rows(dataset, split), d, SETTINGS, seed=split)
+def _split_of(dataset: str, split: int, d: int) -> Split:
+    return Split(*split_rows(dataset, split), d, SETTINGS, seed=split)
 
 
 def run_method(*, dataset: str, split: int, d: int, method: str, fit: Any, **declared: Any) -> dict[str, Any]:
@@ -38,12 +38,12 @@ def run_method(*, dataset: str, split: int, d: int, method: str, fit: Any, **dec
     **declared
         What it needs, as fields of :class:`~fairpca.report.Method`.
     """
-    yard = _yardstick(dataset, split, d)
+    held_out = _split_of(dataset, split, d)
     try:
-        fitted = fit_method(Method(method, method, "", "", fit, **declared), yard.train, d)
+        fitted = fit_method(Method(method, method, "", "", fit, **declared), held_out.train, d)
     except Skipped as skipped:
         return {"skipped": str(skipped)}
-    values = {name: float(f"{value:.{_DIGITS}g}") for name, value in evaluate(fitted, yard).items()}
+    values = {name: float(f"{value:.{_DIGITS}g}") for name, value in evaluate(fitted, held_out).items()}
     return values | ({"note": " ".join(fitted.notes)} if fitted.notes else {})
 
 

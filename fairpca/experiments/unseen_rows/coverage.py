@@ -12,10 +12,9 @@ from scipy import stats
 from fairpca._validation import Groups
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.unseen_rows.population import TABLES, Scale, population, prepared, sample
-from fairpca.report.cells import group_scores, squared_errors
 from fairpca.report.intervals import Interval, auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.method import Method, Rows, fit_method
-from fairpca.report.methods import get_method
+from fairpca.report.measures import Decoder
+from fairpca.report.methods import Method, Rows, fit_method, get_method
 
 __all__ = ["BLOCK", "RATIO", "RIVALS", "run_block"]
 
@@ -106,8 +105,8 @@ def _intervals(
         known = Rows(train, Groups(groups.labels, codes[~mask]))
         fitted = fit_method(method, known, _COMPONENTS)
         Z_train, Z = fitted.encode(known.X, known.groups), fitted.encode(every, groups)
-        squares = 100.0 * squared_errors(Z_train, known.X, Z, every) / np.sum(known.X.var(axis=0))
-        told = group_scores(Z_train, codes[~mask], Z)
+        squares = 100.0 * np.sum((every - Decoder(Z_train, known.X)(Z)) ** 2, axis=1) / np.sum(known.X.var(axis=0))
+        told = _group_scores(Z_train, codes[~mask], Z)
         errors[mask], scores[mask] = squares[rows[mask]], told[rows[mask]]
         true_errors[part] = [squares[groups.rows(g)].mean() for g in (0, 1)]
         true_areas[part] = _area(told[groups.rows(1)], told[groups.rows(0)])
@@ -133,6 +132,20 @@ def _area(a: np.ndarray, b: np.ndarray) -> float:
     ordered = np.sort(b)
     below, up_to = np.searchsorted(ordered, a, "left"), np.searchsorted(ordered, a, "right")
     return float(np.mean((below + up_to) / (2.0 * len(b))))
+
+
+def _group_scores(Z_train: np.ndarray, codes: np.ndarray, Z_test: np.ndarray) -> np.ndarray:
+    """Scores of the linear discriminant of the second group against the first, learned from the training rows."""
+    centre, spread = Z_train.mean(axis=0), Z_train.std(axis=0)
+    spread = np.where(spread > 1e-10 * max(float(spread.max(initial=0.0)), 1e-300), spread, np.inf)
+    Z, held = (Z_train - centre) / spread, (Z_test - centre) / spread
+    within = np.zeros((Z.shape[1], Z.shape[1]))
+    for g in (0, 1):
+        rows = Z[codes == g]
+        within += np.cov(rows.T, ddof=0).reshape(within.shape) / 2.0
+    difference = Z[codes == 1].mean(axis=0) - Z[codes == 0].mean(axis=0)
+    ridge = 1e-3 * max(float(np.trace(within)) / len(within), 1e-12)
+    return np.asarray(held @ np.linalg.solve(within + ridge * np.eye(len(within)), difference))
 
 
 def _cells(profile: Profile) -> Iterable[Cell]:

@@ -12,9 +12,8 @@ from fairpca._validation import Groups
 from fairpca.experiments.comparison.methods import for_each_method
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
-from fairpca.report.measures import Settings, Yardstick, evaluate
-from fairpca.report.method import Method, Rows, Skipped, fit_method
-from fairpca.report.methods import known_methods
+from fairpca.report.measures import Settings, Split, evaluate
+from fairpca.report.methods import Method, Rows, Skipped, fit_method, known_methods
 
 __all__ = ["SIZES", "run_sample"]
 
@@ -41,7 +40,7 @@ def run_sample(*, dataset: str, setting: str, split: int, method: str, fit: Any,
         return {"skipped": str(skipped)}
     found: dict[str, Any] = {}
     for name, held in (("training", train), ("new", test)):
-        values = evaluate(fitted, Yardstick(train, held, _COMPONENTS, _SETTINGS, seed=split))
+        values = evaluate(fitted, Split(train, held, _COMPONENTS, _SETTINGS, seed=split))
         found |= {f"{metric}_{name}": float(f"{values[metric]:.5g}") for metric in _WANTED if metric in values}
     return found
 

@@ -102,6 +102,9 @@ def with_exact_dimension(
         near = best.costs[-1] + _NEAR * criterion.unit(best.costs[-1])
         if pencil.late or sum(1 if end <= near else -1 for end in ends) == _AGREE:
             break
+    if not best.stationary:  # of many short searches only the best is worth a second one
+        found = ascend(pencil, criterion, best.V, best.weights, max_iter)
+        best = found._replace(costs=best.costs + found.costs[1:])
     V = pencil.lift(best.V)
     variances = _kept(pencil.small, best.V)
     for _ in range(_ROUNDS):
@@ -115,7 +118,7 @@ def with_exact_dimension(
         found = ascend(pencil, criterion, orthonormal(pencil.basis.T @ V), best.weights, max_iter)
         if found.costs[-1] >= best.costs[-1]:
             break
-        best = found._replace(costs=best.costs + found.costs)
+        best = found._replace(costs=best.costs + found.costs[1:])
         V, variances = pencil.lift(best.V), _kept(pencil.small, best.V)
     cost, unit = best.costs[-1], criterion.unit(best.costs[-1])
     bound = min(float({"variance": -relaxed.bound, "nash": -np.log(relaxed.bound)}.get(objective, relaxed.bound)), cost)

@@ -28,6 +28,7 @@ from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 __all__ = ["solve_minmax", "solve_minmax_path"]
 
 _Ascending = tuple[np.ndarray, np.ndarray]
+_BEHIND = 20  # how far behind the last component the spectrum is looked at
 _ROUNDS = 30
 _FINE = 1e-2
 _BOTH = ((1.0, 0.0), (0.0, 1.0))
@@ -125,13 +126,29 @@ def _solve(
             return _solve(some, d, objective, tol, max_iter, None, started, deadline, exact)
 
         return solve_for_varying(moments, d, varying, solve)
-    pencil = Pencil(moments) if pencil is None else pencil
+    two = len(moments) == 2 and objective != "nash"
+    if pencil is None:
+        pencil = Pencil(moments, dense_limit=_dense_limit(moments, d)) if two else Pencil(moments)
     pencil.deadline = deadline
-    if len(moments) == 2 and objective != "nash":
+    if two:
         return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
     from fairpca.solvers.minmax._groups import several_groups
 
     return several_groups(pencil, d, objective, tol, max_iter, started, exact)
+
+
+def _dense_limit(moments: np.ndarray, d: int) -> int:
+    """Return up to how many features whole decompositions are faster for two groups than a growing basis.
+
+    The basis has to be larger, and is found in more steps, for more components and the slower the eigenvalues behind
+    them fall. The numbers were measured for 1 to 30 components of spectra that fall as 0.85^j and 0.97^j.
+    """
+    p, least = moments.shape[1], 150 + 11 * d
+    if not least < p < 1.9 * least:
+        return least
+    values = np.linalg.eigvalsh(moments.sum(axis=0))[::-1]
+    slow = values[min(d + _BEHIND, p) - 1] / values[d - 1] if values[d - 1] > 0 else 0.0
+    return int(least * (1 + 1.5 * slow))
 
 
 def solve_minmax_path(

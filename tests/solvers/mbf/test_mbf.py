@@ -442,7 +442,7 @@ def test_one_group_one_sample_and_little_memory_warn():
     X, codes = two_groups(60, 4)
     with pytest.warns(UserWarning, match="single group"):
         MBFPCA(2).fit(X, sensitive_features=np.zeros(60))
-    with pytest.warns(UserWarning, match=r"group\(s\) \['lonely'\] have one sample"):
+    with pytest.warns(UserWarning, match=r"group\(s\) 'lonely' have one sample"):
         MBFPCA(2, tau=0.5).fit(X, sensitive_features=["lonely"] + ["others"] * 59)
     with pytest.warns(UserWarning, match=r"takes about 0 MB for 60 rows, more than memory_limit"):
         MBFPCA(2, tau=0.05, options={"memory_limit": 1000}).fit(X, sensitive_features=codes)

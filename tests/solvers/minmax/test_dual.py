@@ -10,6 +10,7 @@ from minmax_cases import KINDS, moments, own_sums, relaxation_value
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.minmax import _line, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax.dual import _dense_limit
 from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(st.sampled_from(KINDS), st.integers(2, 9), st.integers(0, 10_000), st.floats(0, 1)).map(
@@ -288,3 +289,15 @@ def test_sums_of_a_group_in_a_far_smaller_unit_are_its_own():
         result = solve_minmax(S, 2, objective="error")
         kept = np.array([np.trace(result.V.T @ C @ result.V) for C in S])
         assert result.extra["variances"] == pytest.approx(kept, rel=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.8, 0.99])
+def test_whole_decompositions_and_a_basis_agree_where_one_takes_over(decay):
+    rng = np.random.default_rng(0)
+    roots = (np.eye(190) + 0.02 * rng.standard_normal((2, 190, 190))) * decay ** (np.arange(190) / 2)
+    M = roots @ roots.transpose(0, 2, 1)
+    found = [solve_minmax(M, 2, pencil=Pencil(M, dense_limit=limit)).objective for limit in (0, 1000)]
+    assert solve_minmax(M, 2).objective == pytest.approx(found[0], rel=1e-9)
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    assert (_dense_limit(M, 2) > 190) == (decay > 0.9)  # slow spectra need a large basis
+    assert _dense_limit(M, 1) < _dense_limit(M, 3)
