@@ -31,7 +31,7 @@ def test_visible_code_computes_the_exhibit(source: Path, tmp_path: Path) -> None
     found = subprocess.run([sys.executable, page], cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     lines = [line for line in found.stdout.splitlines() if line.startswith("Computed here: ")]
-    assert len(lines) == len(re.findall(r"\brun\(", page.read_text()))
+    assert len(lines) >= len(re.findall(r"\brun\(", page.read_text()))  # a function may call it several times
     for line in lines:
         computed = int(re.match(r"Computed here: (\d+) of", line)[1])
         assert "They agree with the stored ones" in line if computed else "the data are not available" in line
