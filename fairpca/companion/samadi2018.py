@@ -51,7 +51,7 @@ def faces_rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossed_groups(n_groups: int) -> GroupMoments:
-    """Return the credit data by education (2), and sex (4), and age above mean (8)."""
+    """Return credit data by education (2), and sex (4), and age above mean (8)."""
     X, education = credit_rows()
     names = list(load("credit").feature_names)
     sex, old = (X[:, names.index(name)] > 0 for name in ("SEX", "AGE"))
@@ -67,19 +67,19 @@ def errors_and_losses(
     basis: np.ndarray,
     script: Callable[[int], MinMaxFairPCA],
 ) -> Iterator[dict[str, Any]]:
-    """Yield each group's error and loss for d = 1, 2, … as rows of d, metric, value."""
-    dimensions = range(1, basis.shape[1] + 1)
+    """Yield each group's error and loss for d = 1, 2, ... as d, metric, value."""
+    d_max = basis.shape[1]
 
     def error(V: np.ndarray) -> np.ndarray:
-        found = reconstruction_errors(moments, V, centering=centering)
-        return np.asarray(found)
+        return np.asarray(reconstruction_errors(moments, V, centering=centering))
 
     if method == "pca":  # the script's PCA of one group subtracts the group's mean
         mean: Any = "overall" if centering == "overall" else "group"
-        own = [top_eigenpairs(C, len(dimensions))[1] for C in moments.second_moments(mean)]
+        own = [top_eigenpairs(C, d_max)[1] for C in moments.second_moments(mean)]
     elif method == "fairpca":
-        path = MinMaxFairPCA(centering=centering).path(moments, n_components=dimensions)
-    for d in dimensions:
+        fair = MinMaxFairPCA(centering=centering)
+        path = fair.path(moments, n_components=range(1, d_max + 1))
+    for d in range(1, d_max + 1):
         extra = {}
         if method == "pca":
             errors = error(basis[:, :d])
@@ -93,15 +93,16 @@ def errors_and_losses(
                 extra["average"] = model.result_.extra.get("chosen") == "average"
             extra["dimensions"] = d + model.result_.extra["extra_dimensions"]
             errors, losses = model.errors_, model.losses_
-        values = {f"loss_{g}": x for g, x in zip(moments.labels, losses, strict=True)}
-        values |= {f"error_{g}": x for g, x in zip(moments.labels, errors, strict=True)}
+        values = {
+            f"{name}_{group}": value
+            for name, of_groups in (("loss", losses), ("error", errors))
+            for group, value in zip(moments.labels, of_groups, strict=True)
+        }
         for name, value in (values | extra | {"largest_loss": max(losses)}).items():
             yield {"d": d, "metric": name, "value": float(value)}
 
 
-def curve(
-    table: pd.DataFrame, dataset: str, method: str, metric: str, reading: str
-) -> pd.Series:
+def curve(table: pd.DataFrame, dataset: str, method: str, metric: str, reading: str) -> pd.Series:
     """Return one curve of Figures 3 and 4, by the number of dimensions.
 
     As published, fair PCA is multiplicative weights. On the faces the script centres
