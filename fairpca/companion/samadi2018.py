@@ -102,7 +102,13 @@ def errors_and_losses(
             yield {"d": d, "metric": name, "value": float(value)}
 
 
-def curve(table: pd.DataFrame, dataset: str, method: str, metric: str, reading: str) -> pd.Series:
+def curve(
+    table: pd.DataFrame,
+    dataset: str,
+    method: str,
+    metric: str,
+    reading: str,
+) -> pd.Series:
     """Return one curve of Figures 3 and 4, by the number of dimensions.
 
     As published, fair PCA is multiplicative weights. On the faces the script centres
