@@ -16,7 +16,7 @@ from fairpca.metrics import reconstruction_errors
 
 __all__ = [
     "READINGS", "credit_moments", "credit_rows", "crossed_groups", "curve",
-    "errors_and_losses", "faces_rows", "in_every_reading",
+    "errors_and_losses", "faces_rows", "in_every_reading", "random_groups",
 ]  # fmt: skip
 
 READINGS = {
@@ -58,6 +58,15 @@ def crossed_groups(n_groups: int) -> GroupMoments:
     keys = {2: (education,), 4: (education, sex), 8: (education, sex, old)}[n_groups]
     groups = pd.Series(list(zip(*keys, strict=True))).astype(str).to_numpy()
     return GroupMoments.from_data(X, groups)
+
+
+def random_groups(rng: np.random.Generator, n_groups: int = 2) -> np.ndarray:
+    """Return random second moments in six features, with spectra that decay."""
+    p = 6
+    roots = rng.standard_normal((n_groups, p, p))
+    powers = rng.permuted(np.tile(np.arange(p), (n_groups, 1)), axis=1)
+    roots *= 0.6 ** powers[:, None]
+    return roots @ roots.transpose(0, 2, 1) / p
 
 
 def errors_and_losses(
