@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from fairpca.metrics import reconstruction_errors
 __all__ = [
     "READINGS", "credit_moments", "credit_rows", "crossed_groups", "curve",
     "errors_and_losses", "faces_rows", "in_every_reading", "random_groups",
+    "timed_fit", "wide_groups",
 ]  # fmt: skip
 
 READINGS = {
@@ -67,6 +69,26 @@ def random_groups(rng: np.random.Generator, n_groups: int = 2) -> np.ndarray:
     powers = rng.permuted(np.tile(np.arange(p), (n_groups, 1)), axis=1)
     roots *= 0.6 ** powers[:, None]
     return roots @ roots.transpose(0, 2, 1) / p
+
+
+def wide_groups(p: int) -> GroupMoments:
+    """Return two groups of 4p normal rows, with variances that decay, in p features."""
+    rng = np.random.default_rng(0)
+    shape = (4 * p, p)
+    rows = [rng.standard_normal(shape) * 0.97 ** rng.permutation(p) for _ in range(2)]
+    return GroupMoments.from_data(np.concatenate(rows), np.repeat([0, 1], 4 * p))
+
+
+def timed_fit(model: Any, moments: GroupMoments, d: int) -> Iterator[dict[str, Any]]:
+    """Yield the processor time of a fit, in seconds and in eigen-decompositions."""
+    start = process_time()
+    np.linalg.eigh(moments.covariances()[0])
+    middle = process_time()
+    result = model.set_params(n_components=d).fit(moments).result_
+    spent = process_time() - middle
+    times = {"seconds": spent, "eighs": spent / max(middle - start, 1e-9)}
+    for name, value in (times | {"p": moments.n_features, "gap": result.gap}).items():
+        yield {"d": d, "metric": name, "value": float(value)}
 
 
 def errors_and_losses(
