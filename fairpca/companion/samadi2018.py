@@ -75,8 +75,10 @@ def wide_groups(p: int) -> GroupMoments:
     """Return two groups of 4p normal rows in p features, with decaying variances."""
     rng = np.random.default_rng(0)
     shape = (4 * p, p)
-    X = [rng.standard_normal(shape) * 0.97 ** rng.permutation(p) for _ in range(2)]
-    return GroupMoments.from_data(np.concatenate(X), np.repeat([0, 1], 4 * p))
+    rows = [
+        rng.standard_normal(shape) * 0.97 ** rng.permutation(p) for _ in range(2)
+    ]  # fmt: skip
+    return GroupMoments.from_data(np.concatenate(rows), np.repeat([0, 1], 4 * p))
 
 
 def timed_fit(model: Any, moments: GroupMoments, d: int) -> Iterator[dict[str, Any]]:
@@ -86,9 +88,14 @@ def timed_fit(model: Any, moments: GroupMoments, d: int) -> Iterator[dict[str, A
     middle = process_time()
     result = model.set_params(n_components=d).fit(moments).result_
     spent = process_time() - middle
-    found = {"seconds": spent, "eighs": spent / max(middle - start, 1e-9)}
-    found |= {"p": moments.n_features, "gap": result.gap}
-    for name, value in found.items():
+    times = {"seconds": spent, "eighs": spent / max(middle - start, 1e-9)}
+    for name, value in (
+        times
+        | {
+            "p": moments.n_features,
+            "gap": result.gap,
+        }
+    ).items():
         yield {"d": d, "metric": name, "value": float(value)}
 
 
