@@ -19,14 +19,18 @@ def visible_code(source: Path) -> str:
 
 
 def functions(chapter: str) -> dict[str, Any]:
-    """Return the namespace of a chapter's imports, functions and constants, without running its cells."""
+    """Return the namespace of a chapter's imports, functions and tuples of constants, without running its cells."""
     tree = ast.parse(visible_code(notebooks.ROOT / "chapters" / f"{chapter}.md"))
     kept = [
         node
         for node in tree.body
         if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
-        or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper())
+        or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and _constant(node.value))
     ]
     space: dict[str, Any] = {"__name__": chapter}
     exec(compile(ast.Module(kept, []), chapter, "exec"), space)
     return space
+
+
+def _constant(value: ast.expr) -> bool:
+    return all(isinstance(node, ast.Tuple | ast.Constant | ast.Load) for node in ast.walk(value))

@@ -8,10 +8,14 @@ import pytest
 from pages import functions
 from sklearn.decomposition import PCA as ReferencePCA
 
+from fairpca._resources import data_path
 from fairpca.companion import stored
 from fairpca.companion.samadi2018 import credit_rows, crossed_groups, in_every_reading
 from fairpca.published import load_claims, load_settings
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_weights
+
+# The scripts stop after a fixed number of rounds.
+STOPPED = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def series(table, **keys):
@@ -21,10 +25,6 @@ def series(table, **keys):
 
 
 def test_every_statement_is_judged_on_a_page():
-    path = stored("samadi2018/fig1")
-    assert path.record["profile"] == "paper"
-    from fairpca._resources import data_path
-
     judged = pd.read_csv(data_path("results") / "samadi2018" / "statements.csv", keep_default_na=False)
     stated = [*load_claims("samadi2018")["id"], *load_settings("samadi2018")["id"]]
     assert sorted(judged["id"]) == sorted(stated)
@@ -118,6 +118,7 @@ def test_figure_1_is_the_error_of_rows(few_faces, setting, protocol):
         assert [found[d, name] for name in names] == pytest.approx(values)
 
 
+@STOPPED
 @pytest.mark.parametrize("reading", ["stated", "text"])
 def test_figures_3_and_4_on_faces_follow_the_script(few_faces, reading):
     """Losses of rows; the script's step 20 / d and five rounds; the certified optimum below it."""
@@ -161,6 +162,7 @@ def test_visible_multiplicative_weights_are_those_of_the_package():
         assert lower == pytest.approx(solver.bound, rel=1e-9)
 
 
+@STOPPED
 def test_bound_and_tuned_rounds_are_those_of_the_solver():
     """Excess over the certified optimum after T rounds with the step of Corollary A.3, and the best of ten steps."""
     page = functions("samadi2018/running_times")
