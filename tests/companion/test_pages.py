@@ -5,22 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jupytext
 import notebooks
 import pytest
+from pages import visible_code
 
 from fairpca import published
 
 PAGES = [path for path in notebooks.executable_chapters() if "fairpca.companion import" in path.read_text("utf8")]
-FOLDED = {"hide-input", "parameters"}
-
-
-def visible_code(source: Path) -> str:
-    """Return what is open, after the folded cell of imports."""
-    cells = [cell for cell in jupytext.read(source).cells if cell.cell_type == "code"]
-    imports = next(cell for cell in cells if "from fairpca" in cell.source)
-    shown = [cell for cell in cells if cell is imports or not FOLDED & set(cell.metadata.get("tags", []))]
-    return "\n\n\n".join(cell.source for cell in shown)
 
 
 @pytest.mark.parametrize("source", PAGES, ids=notebooks.title)
