@@ -62,7 +62,7 @@ def test_answers_are_those_from_moments(estimator, n_groups):
     X, group = table(n_groups, n=900)
     dense = estimator.fit(GroupMoments.from_data(X, group))
     reference, span = dense.result_, np.linalg.qr(getattr(dense, "decoder_", dense.components_).T)[0]
-    ratio = dense.explained_variance_ratio_
+    ratio, variances = dense.explained_variance_ratio_, dense.explained_variance_
     wide = estimator.fit(WideRows(sparse.csr_array(X), group))
     assert wide.result_.status == "optimal" and wide.result_.certificate == "estimate"
     assert wide.result_.objective == pytest.approx(reference.objective, rel=1e-7)
@@ -70,6 +70,7 @@ def test_answers_are_those_from_moments(estimator, n_groups):
     found = np.linalg.qr(getattr(wide, "decoder_", wide.components_).T)[0]
     assert principal_angles(found, span).max() < 1e-3
     np.testing.assert_allclose(wide.explained_variance_ratio_, ratio, rtol=1e-5)
+    np.testing.assert_allclose(wide.explained_variance_, variances, rtol=1e-5)
     assert wide.groups_ == tuple(range(n_groups))
     assert wide.transform(X).shape == (len(X), len(wide.components_))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Certificate", "Sense", "SolverResult", "Status"]
+__all__ = ["CONTRADICTION", "Certificate", "Sense", "SolverResult", "Status", "consistent_bound"]
+
+CONTRADICTION = 1e-9  # share of the size of the terms by which rounding never lifts a bound beyond the cost
 
 Status = Literal["optimal", "converged", "max_iter", "not_found", "infeasible"]
 Sense = Literal["min", "max"]
@@ -38,7 +41,7 @@ class SolverResult:
     certificate : {"proof", "estimate", "none"}
         What `bound` is worth. ``"proof"``: it holds up to rounding in the last digits of its own evaluation.
         ``"estimate"``: eigenvalues behind it were estimated from residuals, which is very likely and not proved.
-        ``"none"``: there is no bound.
+        ``"none"``: there is no bound; a `bound` of ``nan`` always has this certificate.
     basis : {"orthonormal", "ordered", "affine"}
         ``"orthonormal"``: the problem fixes the span of `V` only. ``"affine"``: columns are scaled, and belong to the
         solution. ``"ordered"``: orthonormal columns that were chosen one after the other, and stay in that order.
@@ -66,8 +69,10 @@ class SolverResult:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if np.isnan(self.bound) != (self.certificate == "none"):
-            raise ValueError(f"certificate={self.certificate!r} does not go with bound={self.bound!r}.")
+        if np.isnan(self.bound):
+            object.__setattr__(self, "certificate", "none")
+        elif self.certificate == "none":
+            raise ValueError(f"certificate='none' does not go with bound={self.bound!r}; say what the bound is worth.")
 
     @property
     def gap(self) -> float:
@@ -86,3 +91,34 @@ class SolverResult:
             f"SolverResult(status={self.status!r}, objective={self.objective:.10g}{bound}, "
             f"n_iter={self.n_iter}, seconds={self.seconds:.3g})"
         )
+
+
+def consistent_bound(cost: float, bound: float, rounding: float, *, proof: bool = True) -> float:
+    """Return a lower bound on a cost, or ``nan`` where it contradicts the cost.
+
+    Parameters
+    ----------
+    cost : float
+        Cost of something feasible, so that no valid bound exceeds it.
+    bound : float
+        What was derived.
+    rounding : float
+        By how much rounding may lift it beyond the cost. More is an error of the derivation, which proves nothing.
+    proof : bool, default=True
+        Whether to warn of that, because a proof cannot be wrong. An estimate can, in ill-conditioned data.
+
+    Returns
+    -------
+    float
+        At most `cost`, or ``nan``.
+    """
+    if not bound - cost > rounding:
+        return min(bound, cost)
+    if proof:
+        warnings.warn(
+            f"the bound {bound:.17g} contradicts the cost {cost:.17g} of the solution found, so it was dropped and "
+            "nothing is certified. This is an error of fairpca; please report it with the data.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return float("nan")

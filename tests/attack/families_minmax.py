@@ -8,6 +8,7 @@ import numpy as np
 from families_finding import Family, Finding
 from families_problems import kept, own_sums, planes
 from hostile_spectra import hostile_moments
+from referee import faults
 
 from fairpca.solvers import SolverResult
 from fairpca.solvers.frontier import solve_frontier
@@ -19,6 +20,7 @@ from fairpca.solvers.minmax import (
     solve_minmax_sdp,
     solve_minmax_weights,
 )
+from fairpca.solvers.spectral import Pencil
 
 __all__ = ["FAMILIES"]
 
@@ -58,12 +60,22 @@ def _judged(rng: np.random.Generator, M: np.ndarray, d: int, objective: str, res
             rival = criterion_value(objective, kept(M, V), best, traces)  # type: ignore[arg-type]
             yield Finding("bound beyond a plane", max(sign * (result.bound - rival), 0.0) / unit, _ROUNDING)
     yield Finding("gap", result.gap / unit, _GAP if result.certificate == "proof" else np.inf)
+    if M.any():
+        for fault in faults("minmax", result, M, d, objective, rounding=1e-9 if objective == "nash" else _ROUNDING):
+            yield Finding(fault, 1.0, 0.0)
 
 
 def _exact(rng: np.random.Generator, groups: str) -> Iterator[Finding]:
     M, d = _drawn(rng, groups)
     objective = _OBJECTIVES[int(rng.integers(4))]
-    result = solve_minmax(M, d, objective=objective)  # type: ignore[arg-type]
+    for pencil in (None, Pencil(M, dense_limit=0)):  # as a small problem, and by a basis as a large one
+        yield from _solved(rng, M, d, objective, pencil, groups)
+
+
+def _solved(
+    rng: np.random.Generator, M: np.ndarray, d: int, objective: str, pencil: Pencil | None, groups: str
+) -> Iterator[Finding]:
+    result = solve_minmax(M, d, objective=objective, pencil=pencil)  # type: ignore[arg-type]
     yield from _judged(rng, M, d, objective, result)
     traces = np.trace(M, axis1=1, axis2=2)
     if groups == "two" or traces.min() > _COMPARABLE * traces.max():
@@ -108,6 +120,10 @@ def multiplicative(rng: np.random.Generator) -> Iterator[Finding]:
     sign = -1.0 if exact.sense == "max" else 1.0
     yield Finding("better than the optimum", max(sign * (exact.bound - result.objective), 0.0), 1e-11)
     yield Finding("bound beyond the optimum", max(sign * (result.bound - exact.objective), 0.0), 1e-11)
+    if rng.integers(2):  # turned into a space so large that a basis is used
+        U = np.linalg.qr(rng.standard_normal((151, M.shape[1])))[0]
+        result = solve_minmax_weights(U @ M @ U.T, d, objective=objective, n_iter=10)  # type: ignore[arg-type]
+        yield Finding("bound by the basis", max(sign * (result.bound - exact.objective), 0.0), 1e-11)
 
 
 def against_cvxpy(rng: np.random.Generator) -> Iterator[Finding]:

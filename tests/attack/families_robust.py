@@ -10,6 +10,8 @@ from families_problems import kept, planes
 from hostile_spectra import hostile_moments
 
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups, solve_rfpca_subgradient
+from fairpca.solvers.rfpca._boundary import PencilBoundary
+from fairpca.solvers.rfpca.objective import Variant
 from fairpca.solvers.rfpca.subgradient import Retraction
 
 __all__ = ["FAMILIES"]
@@ -51,7 +53,22 @@ def exact(rng: np.random.Generator) -> Iterator[Finding]:
     """Two groups: every optimum is a top space of some weight, so a fine grid of weights is a referee."""
     M, shares, d, lam, eps = _problem(rng, 2)
     printed = bool(rng.integers(2))
-    result = solve_rfpca(M, shares, d, lam, eps, variant="printed" if printed else "corrected")
+    for boundary in (None, PencilBoundary(M, d)):  # as a small problem, and by a basis as a large one
+        yield from _exact(rng, M, shares, d, lam, eps, printed, boundary)
+
+
+def _exact(
+    rng: np.random.Generator,
+    M: np.ndarray,
+    shares: np.ndarray,
+    d: int,
+    lam: float,
+    eps: np.ndarray,
+    printed: bool,
+    boundary: PencilBoundary | None,
+) -> Iterator[Finding]:
+    variant: Variant = "printed" if printed else "corrected"
+    result = solve_rfpca(M, shares, d, lam, eps, variant=variant, boundary=boundary)
     traces = np.trace(M, axis1=1, axis2=2)
 
     def value(V: np.ndarray) -> float:

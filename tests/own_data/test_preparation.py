@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from fairpca import PCA
 from fairpca.own_data import DrawIn, Rules, as_table, prepare
+from fairpca.own_data._far import column_limits
 
 N = 60
 
@@ -113,7 +114,9 @@ def test_small_and_single_groups_are_said(people):
 def test_groups_of_numbers_are_cut(people):
     with pytest.raises(ValueError, match="different numbers; cut it into classes"):
         prepare(as_table(people), ["age"])
+    people.loc[0, "age"] = 30.0
     found = prepare(as_table(people), ["age", "sex"], cut={"age": [30, 50]})
+    assert found.groups["age"].iloc[0] == "30 to < 50"
     assert set(found.groups["age"]) == {"< 30", "30 to < 50", ">= 50"}
     young = people["age"].to_numpy() < 30
     assert set(found.groups["age"][young]) == {"< 30"} and "< 30" not in set(found.groups["age"][~young])
@@ -153,6 +156,13 @@ def test_far_values_are_drawn_in_and_that_is_said(people):
     kept = prepare(as_table(big), ["sex"], rules=Rules(far="keep"))
     assert kept.features()["code"].iloc[7] > 22.3, "one value carries the column"
     np.testing.assert_allclose(found.features()["x"], kept.features()["x"])
+
+
+def test_skewed_columns_are_not_cut():
+    values = np.random.default_rng(4).lognormal(size=(2000, 1))
+    low, high = column_limits(values)
+    assert low < values.min() and values.max() < high
+    np.testing.assert_allclose((-high, -low), column_limits(-values))
 
 
 def test_columns_that_hardly_vary_are_left_out(people):

@@ -113,6 +113,13 @@ def test_dates_in_a_form_of_their_own_need_it_said(tmp_path):
     assert found.rows["a"].dt.month.tolist() == [2, 4] and found.rows["b"].dt.day.tolist() == [25, 24]
 
 
+def test_times_of_several_zones_are_one_scale(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n2026-03-01T12:00:00+01:00,1\n2026-07-01T12:00:00+02:00,2\n")
+    first, second = read_table(path).rows["a"]
+    assert (first.hour, second.hour) == (11, 10)
+
+
 def test_a_file_without_header_is_refused_or_taken_as_such(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("5.1,3.5,red\n4.9,3.0,blue\n4.7,3.2,red\n")

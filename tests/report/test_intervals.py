@@ -47,10 +47,10 @@ def test_coverage_of_differences_and_gaps():
         held["difference"] += interval.low <= 1.0 <= interval.high
         gap = gap_interval([a, b], [parts(25), parts(100)])
         held["gap"] += gap.low <= 1.0 <= gap.high
-        same = gap_interval([a, a[::-1] * 1.0], [parts(25)] * 2)
+        same = gap_interval(list(rng.normal(size=(5, 25))), [parts(25)] * 5)
         held["none"] += same.low == 0.0
     assert 0.92 * 400 <= held["difference"] <= 0.98 * 400
-    assert held["gap"] >= 0.93 * 400 and held["none"] == 400
+    assert held["gap"] >= 0.93 * 400 and held["none"] >= 0.93 * 400
 
 
 def test_coverage_of_areas():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairpca.solvers import SolverResult
+from fairpca.solvers.result import consistent_bound
 
 
 def result(objective, bound, certificate="proof"):
@@ -29,6 +30,15 @@ def test_gaps_are_absolute_and_relative_to_the_larger_side(objective, bound, gap
 
 
 def test_without_a_bound_there_is_no_gap():
-    assert math.isnan(result(1.0, math.nan, "none").gap)
-    with pytest.raises(ValueError, match="does not go with bound"):
-        result(1.0, math.nan)
+    without = result(1.0, math.nan)
+    assert math.isnan(without.gap) and without.certificate == "none"
+    with pytest.raises(ValueError, match="say what the bound is worth"):
+        result(1.0, 0.5, "none")
+
+
+def test_a_bound_beyond_the_cost_is_lowered_for_rounding_only():
+    assert consistent_bound(1.0, 0.5, 0.1) == 0.5
+    assert consistent_bound(1.0, 1.05, 0.1) == 1.0
+    with pytest.warns(RuntimeWarning, match="contradicts the cost"):
+        assert math.isnan(consistent_bound(1.0, 1.2, 0.1))
+    assert math.isnan(consistent_bound(1.0, 1.2, 0.1, proof=False))

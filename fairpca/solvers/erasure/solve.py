@@ -12,7 +12,7 @@ from fairpca._validation import check_choice, check_components, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
 from fairpca.solvers.erasure.erase import erase_linearly, varying_complement
 from fairpca.solvers.erasure.means import CrossMoments
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import SolverResult, consistent_bound
 from fairpca.solvers.spectral import avoiding_eigenpairs
 
 __all__ = ["Projection", "solve_mean_fair"]
@@ -173,7 +173,7 @@ def _result(
         V,
         "optimal" if proved else "converged",
         total - kept,
-        bound=total - max(most, kept),
+        bound=consistent_bound(total - kept, total - most, max(rounding, _TOLERANCE * total), proof=proved),
         certificate="proof" if proved else "estimate",
         basis=basis,
         n_iter=1,

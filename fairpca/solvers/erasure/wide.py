@@ -12,7 +12,7 @@ from fairpca._validation import check_choice, check_components, check_number
 from fairpca.solvers.erasure.erase import Erasure
 from fairpca.solvers.erasure.means import Directions
 from fairpca.solvers.erasure.solve import Projection
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import SolverResult, consistent_bound
 from fairpca.solvers.spectral import StreamedPencil
 
 __all__ = ["Products", "solve_mean_fair_wide"]
@@ -109,8 +109,10 @@ def solve_mean_fair_wide(
     kept = float(np.vdot(A, image))
     if erasure is not None:
         A, B, kept = _best_decoder(A, image)
-    bound = total - max(pencil.top_sum_bound([1.0], d), kept)
-    close = total - kept - bound <= tol * total and unpredicted <= 10.0 * coarse
+    accurate = unpredicted <= 10.0 * coarse
+    rounding = (10.0 * coarse) ** 2 * total  # what an accurate prediction misses
+    bound = consistent_bound(total - kept, total - pencil.top_sum_bound([1.0], d), rounding, proof=False)
+    close = total - kept - bound <= tol * total and accurate
     return SolverResult(
         A,
         "optimal" if close else "max_iter",

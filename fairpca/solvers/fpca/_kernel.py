@@ -194,6 +194,11 @@ class Kernel:
         t = [max(float(np.linalg.eigvalsh((D * X).T @ (D * X))[-1]), 0.0) for D in (self.D1, self.D2)]
         return self.kappa * (sum(t) if self.sum_form else max(t))
 
+    @property
+    def dual(self) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        """The newest dual point: two matrices, the multiplier of the mean constraint, and the vector in its place."""
+        return (*self.new_duals[:2], self.multiplier, self.new_duals[2])
+
     def upper(self) -> float:
         """Return the certificate (Theorem F2) at the newest dual point."""
         Y1, Y2, y = self.new_duals

@@ -13,7 +13,7 @@ from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 
 __all__ = ["Rounding", "Solver", "solve_fpca"]
 
@@ -67,7 +67,9 @@ def solve_fpca(
     -------
     SolverResult
         `extra` holds ``P, spectrum, rank, eigengap, tied, well_defined, t, mean_gap`` (‖V'f‖), ``covariance_gap``
-        (‖V'QV‖), ``spread`` (λ_max − λ_min of V'QV), ``kept`` (<S, VV'>), ``kappa``, ``relative_gap``, ``method``.
+        (‖V'QV‖), ``spread`` (λ_max − λ_min of V'QV), ``kept`` (<S, VV'>), ``kappa``, ``relative_gap``, ``method``. From
+        the splitting also ``dual``, which proves the bound: the arguments of
+        :func:`~fairpca.solvers.fpca.upper_bound` after the problem.
     """
     check_choice("solver", solver, get_args(Solver))
     check_choice("rounding", rounding, get_args(Rounding))
@@ -93,13 +95,15 @@ def solve_fpca(
             if outcome.relative_gap > tol and outcome.n_iter < max_iter:
                 more["message"] = "stopped at its time limit; raise time_limit"
             P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
-            history = outcome.history
+            history, more["dual"] = outcome.history, outcome.dual
     upper += problem.elimination_error
     rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol)
     if rounding == "fair" and _exceeds_level(problem, rounded.V):
         V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
         rounded = Rounded(V, rounded.spectrum, rounded.eigengap, rounded.tied)
-    gap = max(upper - lower, 0.0)
+    size = float(np.trace(problem.S)) + problem.mu * (problem.c1 + problem.c2)
+    upper = -consistent_bound(-lower, -upper, CONTRADICTION * size)
+    gap = upper - lower
     scale = max(abs(upper), abs(lower), abs(float(np.vdot(problem.S, P))))
     relative = gap / scale if scale > 0 else gap
     extra = describe(problem, P, rounded) | {
@@ -115,7 +119,7 @@ def solve_fpca(
         lower,
         bound=upper,
         sense="max",
-        certificate="none" if np.isnan(upper) else "proof",
+        certificate="proof",
         n_iter=n_iter,
         seconds=perf_counter() - start,
         history=history,
@@ -146,4 +150,4 @@ def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, 
     solution = solve_mean_only(problem.S, problem.f, d, level=level)
     P = solution.V @ solution.V.T
     # The bound leaves the penalty out, so it is valid whatever is left of it.
-    return P, problem.objective(P), max(solution.upper, solution.objective), solution.n_iter, "mean only"
+    return P, problem.objective(P), solution.upper, solution.n_iter, "mean only"

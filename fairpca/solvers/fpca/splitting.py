@@ -20,13 +20,17 @@ _REGULARISATION = 1e-10
 
 @dataclass
 class SplittingOutcome:
-    """Best feasible P found, proven bounds (in the problem's own scale) and their history."""
+    """Best feasible P found, proven bounds (in the problem's own scale) and their history.
+
+    `dual` is the dual point that proves `upper`: the arguments of :func:`upper_bound`.
+    """
 
     P: np.ndarray
     lower: float
     upper: float
     relative_gap: float
     n_iter: int
+    dual: tuple[np.ndarray, np.ndarray, float, np.ndarray]
     history: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -74,7 +78,7 @@ def solve_splitting(
     if kernel.operator and reduced.kappa == 0:
         kernel.y = 2.0 * X0 @ (reduced.S @ kernel.fh)
 
-    best_lower, best_upper, best_X = -np.inf, np.inf, kernel.X
+    best_lower, best_upper, best_X, dual = -np.inf, np.inf, kernel.X, kernel.dual
     variance = 0.0
     relative = np.inf
     lowers, uppers, iterations = [], [], []
@@ -89,7 +93,9 @@ def solve_splitting(
         if lower > best_lower:
             best_lower, best_X = lower, feasible
             variance = abs(float(np.vdot(reduced.S, feasible)))
-        best_upper = min(best_upper, kernel.upper())
+        upper = kernel.upper()
+        if upper < best_upper:
+            best_upper, dual = upper, kernel.dual
         relative = (best_upper - best_lower) / max(abs(best_upper), abs(best_lower), variance, 1e-300)
         iterations.append(n_iter)
         lowers.append(best_lower)
@@ -103,11 +109,8 @@ def solve_splitting(
         "lower": np.array(lowers) * reduced.scale,
         "upper": np.array(uppers) * reduced.scale,
     }
-    # Rounding can put the bounds a few units in the last place in the wrong order.
-    upper = max(best_upper, best_lower) * reduced.scale
-    return SplittingOutcome(
-        reduced.restore(best_X), best_lower * reduced.scale, upper, max(relative, 0.0), n_iter, history
-    )
+    lower, upper = best_lower * reduced.scale, best_upper * reduced.scale
+    return SplittingOutcome(reduced.restore(best_X), lower, upper, relative, n_iter, dual, history)
 
 
 class _Extrapolation:

@@ -17,7 +17,7 @@ from fairpca.solvers.mbf.continuation import solve_continuation
 from fairpca.solvers.mbf.paper import REPMSOptions, solve_repms
 from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
-from fairpca.solvers.result import SolverResult, Status
+from fairpca.solvers.result import CONTRADICTION, SolverResult, Status, consistent_bound
 
 __all__ = ["Approximation", "Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
 
@@ -283,7 +283,8 @@ def solve_mbf(
         outcome, V = replace(outcome, at=null), lifted(null.V)
         mmd2 = exact_mmd2(V)
     variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
-    ceiling = max(float(reduced.spectrum[:n_components].sum()), variance)
+    most = float(reduced.spectrum[:n_components].sum())
+    ceiling = -consistent_bound(-variance, -most, CONTRADICTION * float(reduced.total))
     unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
     status: Status = "max_iter" if unfinished else "converged"
     if mmd2 > tau:

@@ -24,7 +24,7 @@ import numpy as np
 from fairpca.linalg import orthonormal
 from fairpca.solvers.minmax._criteria import Criterion
 from fairpca.solvers.minmax._problem import certified_status, oriented
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 
 __all__ = ["Ascent", "ExactDimension", "ascend", "with_exact_dimension"]
@@ -121,7 +121,8 @@ def with_exact_dimension(
         best = found._replace(costs=best.costs + found.costs[1:])
         V, variances = pencil.lift(best.V), _kept(pencil.small, best.V)
     cost, unit = best.costs[-1], criterion.unit(best.costs[-1])
-    bound = min(float({"variance": -relaxed.bound, "nash": -np.log(relaxed.bound)}.get(objective, relaxed.bound)), cost)
+    bound = float({"variance": -relaxed.bound, "nash": -np.log(relaxed.bound)}.get(objective, relaxed.bound))
+    bound = consistent_bound(cost, bound, CONTRADICTION * criterion.size(variances, pencil.traces))
     status = certified_status(cost, bound, tol, criterion.floor(variances, pencil.traces), unit)
     if status != "optimal" and best.stationary and relaxed.status == "optimal" and not pencil.late:
         status = "converged"

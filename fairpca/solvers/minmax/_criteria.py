@@ -43,6 +43,9 @@ class Criterion(Protocol):
     def floor(self, variances: np.ndarray, traces: np.ndarray) -> float:
         """Return the gap that rounding of the data leaves."""
 
+    def size(self, variances: np.ndarray, traces: np.ndarray) -> float:
+        """Return the size of the numbers whose rounding enters the cost."""
+
     def scale(self, size: float) -> float:
         """Return what a gain of the model is relative to, where the multipliers' matrix has this size."""
 
@@ -91,6 +94,10 @@ class WorstGroup:
         """Return the rounding of the groups that decide: those that reach the cost, up to rounding of their own."""
         differences = self.references - variances
         return float(ROUNDING * traces[differences + ROUNDING * traces >= differences.max()].max())
+
+    def size(self, variances: np.ndarray, traces: np.ndarray) -> float:
+        """Return the largest trace."""
+        return float(traces.max())
 
     def scale(self, size: float) -> float:
         """Return the size."""
@@ -149,6 +156,10 @@ class GeometricMean:
     def floor(self, variances: np.ndarray, traces: np.ndarray) -> float:
         """Return a rounding of the logarithms."""
         return ROUNDING
+
+    def size(self, variances: np.ndarray, traces: np.ndarray) -> float:
+        """Return the largest ratio of a trace to what is kept of it, because the cost is a logarithm."""
+        return float((traces / variances).max()) if variances.min() > 0 else np.inf
 
     def scale(self, size: float) -> float:
         """Return one: the cost is a logarithm."""

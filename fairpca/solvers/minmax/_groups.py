@@ -12,7 +12,7 @@ from fairpca.solvers.minmax._ascent import ExactDimension, with_exact_dimension
 from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, WorstGroup
 from fairpca.solvers.minmax._polish import FacePoint, rank_bound
 from fairpca.solvers.minmax._problem import certified_status, oriented, references
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
 __all__ = ["several_groups"]
@@ -80,13 +80,12 @@ def several_groups(
         if not grew or len(uppers) >= max_iter or uppers[-1] - bound <= _SHARE * tol * unit or pencil.late:
             break
     value, floor = uppers[-1], criterion.floor(found.variances, pencil.traces)
-    status = certified_status(value, bound, tol, floor, unit)
     if not pencil.is_dense:  # what was estimated until here is proved; own optima from the basis are too small at most
         bound = criterion.dual(weights, pencil.top_sum_bound(weights, d))
-        status = certified_status(value, bound, tol, floor, unit)
-        if status != "optimal":
+        if certified_status(value, bound, tol, floor, unit) != "optimal":
             bound = max(bound, criterion.dual(weights, pencil.whole_top_sum(weights, d)))
-            status = certified_status(value, bound, tol, floor, unit)
+    bound = consistent_bound(value, bound, CONTRADICTION * criterion.size(found.variances, pencil.traces))
+    status = certified_status(value, bound, tol, floor, unit)
     extra_dimensions = kept.shape[1] - d
     assert extra_dimensions <= rank_bound(m), f"rank reduction left {extra_dimensions} extra dimensions for {m} groups"
     extra = {
@@ -111,7 +110,7 @@ def several_groups(
         seconds=perf_counter() - started,
         history={"upper": np.array(uppers), "dual": np.array(duals)},
         extra=extra,
-        **oriented(objective, value, min(bound, value)),
+        **oriented(objective, value, bound),
     )
     if exact is None or extra_dimensions == 0:
         return relaxed

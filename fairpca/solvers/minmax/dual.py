@@ -21,7 +21,7 @@ from fairpca.solvers.minmax._problem import (
     trivial_result,
 )
 from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
@@ -320,7 +320,7 @@ class TwoGroups:
         losses = np.array(self.own_sums(d)) - optimum.sums
         if self.objective == "loss":
             value = float(losses.max())
-        bound = min(bound, value)
+        bound = consistent_bound(value, bound, CONTRADICTION * float(pencil.traces.max()))
         visited = np.array(optimum.visited)
         extra = {
             "weights": np.array([optimum.t, 1.0 - optimum.t]),

@@ -22,7 +22,7 @@ from fairpca.solvers.minmax._problem import (
     references,
     told_of_limit,
 )
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_nested"]
@@ -101,12 +101,14 @@ def solve_minmax_nested(
         V = np.column_stack((V, rest @ x))
         rest = rest @ _complement(x)
         kept = np.einsum("pk,gpq,qk->g", V, moments, V, optimize=True)
-        value = criterion.cost(np.einsum("i,gij,j->g", x, A, x))
+        variances = np.einsum("i,gij,j->g", x, A, x)
+        value = criterion.cost(variances)
+        bound = consistent_bound(value, bound, CONTRADICTION * criterion.size(variances, traces[counted]))
         floor = ROUNDING if mean else ROUNDING * float(traces.max())
         step = certified_status(value, bound, tol, floor, criterion.unit(value))
         if step != "optimal":
             status = "max_iter" if status == "max_iter" or perf_counter() > deadline else "converged"
-        found_here = oriented("nash" if mean else objective, value, min(bound, value))
+        found_here = oriented("nash" if mean else objective, value, bound)
         steps.append({name: found_here[name] for name in ("objective", "bound")})
     extra = {
         "weights": weights,

@@ -22,7 +22,7 @@ from fairpca.solvers.minmax._problem import (
     trivial_result,
 )
 from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_sdp"]
@@ -116,7 +116,7 @@ def solve_minmax_sdp(
     total = sums[:, order] @ lam
     value = float((compared - total).max())
     dual = float(weights @ compared - top_eigenpairs(np.tensordot(weights, moments, 1), d)[0].sum())
-    bound = min(dual, value)
+    bound = consistent_bound(value, dual, CONTRADICTION * scale)
     extra = {
         "weights": weights,
         "losses": best - total,

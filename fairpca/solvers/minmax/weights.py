@@ -22,7 +22,7 @@ from fairpca.solvers.minmax._problem import (
     trivial_result,
 )
 from fairpca.solvers.minmax.sdp import Rounding
-from fairpca.solvers.result import SolverResult
+from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
@@ -192,10 +192,11 @@ def solve_minmax_weights(
     duals = (weights_seen * losses_seen).sum(axis=1)
     bound = float("nan")
     if recentring is None:
-        bound = min(float(duals.max()), value)
+        bound = float(duals.max())
         if not pencil.is_dense:
             shown = weights_seen[int(duals.argmax())]
-            bound = min(float(shown @ compared) - pencil.top_sum_bound(shown, d), value)
+            bound = float(shown @ compared) - pencil.top_sum_bound(shown, d)
+        bound = consistent_bound(value, bound, CONTRADICTION * float(traces.max()))
     extra = {
         "weights": weights_seen[-1],
         "losses": best - total,
@@ -216,7 +217,7 @@ def solve_minmax_weights(
     result = SolverResult(
         affine_map(U, lam),
         "max_iter" if recentring else certified_status(value, bound, tol, ROUNDING * float(traces.max())),
-        certificate="none" if np.isnan(bound) else "proof",
+        certificate="proof",
         basis=basis_kind(lam),
         n_iter=n_iter,
         seconds=perf_counter() - started,

@@ -24,6 +24,7 @@ from math import sqrt
 import numpy as np
 
 from fairpca.linalg import geodesic, orthonormal
+from fairpca.solvers.result import CONTRADICTION, consistent_bound
 from fairpca.solvers.rfpca._boundary import SAME_TIE, Boundary, Support, SupportPoint
 from fairpca.solvers.rfpca._cells import Line, bound_cell, polygon_bound
 from fairpca.solvers.rfpca.objective import TwoGroupObjective
@@ -267,7 +268,7 @@ def certify(
     bound = min(heap[0][0] if heap else np.inf, finished)
     if boundary.proves_bounds:
         bound = min(bound, lower_bound(boundary, objective))
-    return Certificate(best, least, min(bound, least))
+    return Certificate(best, least, consistent_bound(least, bound, CONTRADICTION * objective.size(*boundary.traces)))
 
 
 def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint, b: SupportPoint) -> SupportPoint:

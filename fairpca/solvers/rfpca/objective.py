@@ -165,6 +165,10 @@ class TwoGroupObjective:
         """Return max(J_0, J_1)."""
         return max(self.values(s0, s1))
 
+    def size(self, s0: float, s1: float) -> float:
+        """Return the sum of the magnitudes of the terms in J_0 and J_1."""
+        return (1 + 2 * self.lam) * ((sqrt(s0) + sqrt(self.eps[0])) ** 2 + (sqrt(s1) + sqrt(self.eps[1])) ** 2)
+
     def slopes(self, a: int, s0: float, s1: float) -> tuple[float, float]:
         """Return the partial derivatives of J_a in s0 and s1 (infinite at s_b = 0 when eps_b > 0)."""
         plus0, minus1, plus1, minus0, e0, e1, printed = self._fixed  # type: ignore[attr-defined]

@@ -216,7 +216,9 @@ def test_one_far_row_hides_no_difference_and_costs_no_optimality(seed, far):
     assert found["oblique"].objective <= found["orthogonal"].objective + 1e-9 * total
     for projection, result in found.items():
         assert result.objective <= (1 + 1e-9) * total
-        assert result.certificate == "estimate" or result.gap <= 1e-9 * total
+        assert result.certificate != "proof" or result.gap <= 1e-9 * total
+        seen = result.V.T @ result.extra["excluded"]  # zero however long the rows of the map are
+        assert np.abs(seen).max() <= 1e-15 * np.linalg.norm(result.V)
         assert projection == "oblique" or result.certificate == "proof" or result.gap > 1e-9 * total
 
 
@@ -231,7 +233,8 @@ def test_a_proof_is_one_of_the_maps_in_exact_arithmetic(seed, far):
     S, A, B = (exact(M) for M in (moments.covariance, result.V, result.extra["decoder"]))
     left = exact(np.eye(5)) - B @ A.T
     error, total = np.trace(left @ S @ left.T), np.trace(S)
-    assert far > 100 or result.certificate == "proof"
+    more_digits = np.finfo(np.longdouble).eps < np.finfo(float).eps  # where the platform has them
+    assert far > (1e4 if more_digits else 100) or result.certificate == "proof"
     if result.certificate == "proof":
         assert result.status == "optimal"
         assert abs(Fraction(float(result.objective)) - error) <= Fraction(1, 10**9) * total
@@ -252,7 +255,7 @@ def test_what_pca_of_the_erased_rows_leaves_is_the_bound_also_where_it_is_not_re
         result = solve_mean_fair(moments, 2, projection="oblique")
         total = np.trace(S)
         left = total - np.linalg.eigvalsh(result.extra["erasure"].covariance_after(S))[-2:].sum()
-        assert result.bound <= left + 1e-9 * total
+        assert not result.bound > left + 1e-9 * total
         if result.objective > left + 2e-9 * total:
             missed += 1
             assert (result.status, result.certificate) == ("converged", "estimate")
@@ -320,7 +323,7 @@ def test_covariances_are_matched_as_in_the_papers_two_group_form():
     w, T = np.linalg.eigh(R.T @ (covariances[1] - covariances[0]) @ R)
     candidates = R @ T[:, np.argsort(np.abs(w))[:4]]
     V = candidates @ top_eigenpairs(candidates.T @ S @ candidates, 2)[1]
-    for count in (4, 4 / 6):
+    for count in (4, 4 / 6, 4.9 / 6):
         model = MeanFairPCA(2, match="mean+covariance", n_candidates=count).fit(moments)
         assert subspace_distance(V, model.components_.T) < 1e-7
         assert model.result_.extra["candidates"] == 4

@@ -32,7 +32,7 @@ from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Budget
 from fairpca.solvers.mbf._scouts import scouts_pay, send_scouts
-from fairpca.solvers.mbf.continuation import along_constraint, penalty_path, solve_continuation
+from fairpca.solvers.mbf.continuation import _trapped, along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
 
@@ -627,6 +627,17 @@ def test_multiplier_and_residual():
     assert e.multiplier == pytest.approx(best)
     assert e.kkt_residual == pytest.approx(np.linalg.norm(variance - best * h) / np.linalg.norm(variance))
     assert problem.evaluate(problem.pca()).kkt_residual < 1e-9
+    # Near PCA, but not so near that rounding is all that is left of the variance's slope along the Grassmannian.
+    near = problem.evaluate(np.linalg.qr(problem.pca() + 3e-3 * e.V)[0])
+    along = near.variance_slope - near.V @ (near.V.T @ near.variance_slope)
+    assert 2e-3 < np.linalg.norm(along) / np.linalg.norm(near.variance_slope) < 5e-2
+    assert near.scale == pytest.approx(np.linalg.norm(along))
+
+
+def test_trapped_is_what_no_feasible_point_can_cost():
+    problem = SimpleNamespace(tau=1.0)
+    for h, trapped in ((1.5, False), (3.0, True)):
+        assert _trapped(problem, 1.5, SimpleNamespace(h=h, variance=1.0)) is trapped
 
 
 def test_climb_ends_on_the_constraint_from_either_side():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minmax_cases import KINDS, moments, own_sums, relaxation_value
 
 from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
-from fairpca.solvers.minmax._central import level, occupation
+from fairpca.solvers.minmax._central import CentralPath, level, occupation
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._groups import _anisotropy
 from fairpca.solvers.minmax._polish import block_axes
@@ -254,3 +254,10 @@ def test_a_group_without_directions_keeps_the_same_share_whatever_the_others_are
     result = solve_minmax(M, d, objective=objective)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(d / p if objective == "variance" else 1 - d / p, abs=1e-12)
+
+
+def test_sums_on_the_central_path_are_the_slopes_of_its_value():
+    path, w, step = CentralPath(moments("wishart", 3, 6, 2), 2), np.array([0.5, 0.3, 0.2]), 1e-5
+    for mu in (1.0, 1e-2):
+        slopes = [(path.value(w + step * e, mu) - path.value(w - step * e, mu)) / (2 * step) for e in np.eye(3)]
+        np.testing.assert_allclose(slopes, path.at(w, mu).sums, rtol=1e-6)
