@@ -158,10 +158,11 @@ check-external: notebooks
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
 	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --builder linkcheck --path-output _build/external
 
-# The tag of a release is the version of the package.
-check-tag: setup
+# The tag of a release is the version of the package, and all its results are current.
+check-tag: setup-test
 	@test "$$(git describe --exact-match --tags)" = "v$$($(PYTHON) -c 'import fairpca; print(fairpca.__version__)')" \
 	  || { echo "The tag of this commit is not v and the version in pyproject.toml"; exit 1; }
+	$(PYTHON) -m pytest -m release
 
 publish:
 	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }

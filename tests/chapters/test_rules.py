@@ -302,11 +302,6 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
         )
 
 
-def test_ci_runs_the_readme_commands() -> None:
-    text = (ROOT / ".ci/run").read_text(encoding="utf8")
-    assert re.findall(r"^make (\w+)", text, re.MULTILINE) == ["test", "book"]
-
-
 # --- the guards -------------------------------------------------------------------------------------------------------
 
 CHAPTER = (

@@ -1,7 +1,6 @@
 """What papers declare: every folder that is there, and errors that say what is wrong with one."""
 
 import json
-import re
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -171,47 +170,6 @@ def test_a_study_has_results_only(toy):
     assert published.undeclared() == []
     (toy / "paper.json").unlink()
     assert published.undeclared() == [toy.name]
-
-
-# Nobody else names a paper ---------------------------------------------------------------------------------------
-
-# Where papers are the subject: a chapter before the papers shows the pictures of one, a test of a solver needs the
-# constants of a theory, and the table of contents has an entry for each.
-SUBJECT = ("chapters/start/pca.md", "tests/solvers/rfpca/test_envelope.py", "_toc.yml")
-
-
-def named_in(text, name):
-    """Lines that name a paper; citing it, linking to its chapters and the word for its program are no naming."""
-    text = re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", "", text, flags=re.DOTALL)  # written by scripts/readme.py
-    text = re.sub(r"\{[a-z:]+\}`[^`]*`|\bcite=\"[^\"]*\"", "", text)
-    return [line for line in text.splitlines() if re.search(rf"{name}(?!_code\b)", line)]
-
-
-@pytest.mark.parametrize("name", [paper.name for paper in PAPERS if paper.kind == "paper"])
-def test_nothing_outside_a_paper_s_own_folders_names_it(name):
-    found = {}
-    for folder in ("fairpca", "tests", "chapters", "scripts", "_ext", "data", ".ci", ""):
-        for path in sorted((ROOT / folder).rglob("*") if folder else ROOT.glob("*")):
-            inside = path.relative_to(ROOT)
-            if not path.is_file() or path.suffix not in (".py", ".md", ".json", ".yml", ".toml", ".csv", ".cff", ""):
-                continue
-            if name in inside.parts or inside.as_posix().startswith(SUBJECT) or "__pycache__" in inside.parts:
-                continue
-            if lines := named_in(path.read_text(encoding="utf8"), name):
-                found[inside.as_posix()] = lines
-    assert found == {}
-
-
-def test_exceptions_are_needed():
-    for name in SUBJECT:
-        text = (ROOT / name).read_text(encoding="utf8")
-        assert any(named_in(text, paper.name) for paper in PAPERS), f"{name} names no paper"
-
-
-def test_naming_is_seen_and_citing_is_not():
-    assert named_in('load("some2030")\n', "some2030") == ['load("some2030")']
-    assert named_in('    cite="some2030",\n', "some2030") == []
-    assert named_in('By {cite:t}`some2030,other2031`; see {doc}`../some2030/a`; "some2030_code".\n', "some2030") == []
 
 
 def test_toc_has_the_papers_in_their_order():
