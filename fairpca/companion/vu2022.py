@@ -169,10 +169,7 @@ def random_starts(
 
 
 def randomised_port(
-    moments: GroupMoments,
-    k: int,
-    etas: Sequence[float],
-    stream: Any,
+    moments: GroupMoments, k: int, etas: Sequence[float], stream: Any,
     steps: int = 1000,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the port of FairPCA with the SVD of 2021, for all step sizes at once."""

@@ -12,6 +12,7 @@ from pages import visible_code
 from fairpca import published
 
 PAGES = [path for path in notebooks.executable_chapters() if "fairpca.companion import" in path.read_text("utf8")]
+AWAITED = {"conclusions"}  # one part of its results has not been stored yet: fairpca_svd of vu2022/rounding
 
 
 @pytest.mark.parametrize("source", PAGES, ids=notebooks.title)
@@ -25,13 +26,20 @@ def test_visible_code_computes_the_exhibit(source: Path, tmp_path: Path) -> None
     assert len(lines) >= len(re.findall(r"\brun\(", page.read_text()))  # a function may call it several times
     for line in lines:
         computed = int(re.match(r"Computed here: (\d+) of", line)[1])
-        assert "They agree with the stored ones" in line if computed else "the data are not available" in line
+        waits = source.stem in AWAITED and "no stored results" in line
+        assert waits or ("They agree with the stored ones" if computed else "the data are not available") in line
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.py"]
 
 
 def test_a_statement_is_judged_once() -> None:
     """On one page, with an id that the paper's folder declares; the stored verdicts are those of pages."""
-    judged = [name for page in PAGES for name in re.findall(r'\bstatement\(\s*"([^"]+)"', visible_code(page))]
+    known = {
+        f"{paper.name}/{id}"
+        for paper in published.papers()
+        for id in [*published.load_claims(paper.name)["id"], *published.load_settings(paper.name)["id"]]
+    }
+    named = [name for page in PAGES for name in re.findall(r'"(\w+/[\w.-]+)"', visible_code(page))]
+    judged = [name for name in named if name in known]
     assert len(judged) == len(set(judged))
     for paper in published.papers():
         path = notebooks.ROOT / "data" / "results" / paper.name / "statements.csv"
