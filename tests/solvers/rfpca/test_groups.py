@@ -42,17 +42,17 @@ def test_the_best_of_a_few_descents_is_the_best_direction_of_a_plane(lam):
 @pytest.mark.parametrize("lam", [0.5, 2.0])
 def test_slopes_count_also_where_a_group_is_nearly_reconstructed(lam):
     """The axes are close to each other, so at the optimum every error is small and every slope steep."""
-    angles = np.array([0.0, 0.02, 0.05])
-    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    moments = np.einsum("gi,gj->gij", axes, axes) + 1e-4 * np.eye(2)
+    axes = np.array([[1.0, 0.0, 0.0], [1.0, 0.03, 0.0], [1.0, 0.01, 0.05]])
+    moments = np.einsum("gi,gj->gij", axes, axes) + 1e-4 * np.eye(3)
     shares, eps = np.array([0.5, 0.3, 0.2]), np.array([1e-3, 2e-3, 5e-4])
     objective = GroupObjective(shares, lam, eps)
-    turned = np.linspace(-0.1, 0.2, 30001)
-    lines = np.stack((np.cos(turned), np.sin(turned)), axis=1)
-    errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("ni,gij,nj->ng", lines, moments, lines)
-    best = min(float(objective.values(s).max()) for s in errors)
+    x, y = np.meshgrid(np.linspace(-0.02, 0.06, 401), np.linspace(-0.02, 0.06, 401))
+    lines = np.stack((np.ones_like(x), x, y), axis=-1).reshape(-1, 3)
+    lines /= np.linalg.norm(lines, axis=1)[:, None]
+    errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("ni,gij,nj->ng", lines, moments, lines, optimize=True)
+    best = float(worst_case(errors, shares, lam, eps)[0].min())
     for start in lines[[0, -1]]:
-        assert _descend(moments, objective, start[:, None], 1e-9, 1000)[1][-1] == pytest.approx(best, rel=1e-4)
+        assert _descend(moments, objective, start[:, None], 1e-9, 1000)[1][-1] <= best * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("seed", range(8))
