@@ -212,10 +212,11 @@ def test_permutation_null_is_that_of_explicit_permutations(estimator, monkeypatc
 
 def test_labellings_that_swap_equal_rows_are_as_extreme_as_the_observed_one():
     """Of 924 labellings 2 separate the two values, and 72 misplace one row on each side, as the observed one does."""
-    Z = np.random.default_rng(5).standard_normal((2, 3))[[0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]]
     groups = [0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1]
-    found = metrics.mmd_permutation_test(Z, groups, 0.7, n_permutations=2000, random_state=0)
-    assert found.p_value == pytest.approx(74 / 924, abs=0.02)
+    for seed in (2, 5, 11):  # in two of them sums in another order make labellings seem less extreme
+        Z = np.repeat(np.random.default_rng(seed).standard_normal((2, 3)), 6, axis=0)
+        found = metrics.mmd_permutation_test(Z, groups, 0.7, n_permutations=300, random_state=0)
+        assert found.p_value == pytest.approx(74 / 924, abs=0.04)
 
 
 def test_more_permutations_take_no_more_memory(monkeypatch):

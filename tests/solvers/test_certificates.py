@@ -108,6 +108,15 @@ def test_rfpca_for_two_groups(path, lam, printed):
         assert result.status == "optimal"
 
 
+@pytest.mark.parametrize("lam", [0.0, 0.4, 3.0])
+def test_rfpca_that_is_stopped_far_from_the_optimum(lam):
+    M, shares, eps = spread(2, 30, 40, 0.8), np.array([0.3, 0.7]), np.array([0.2, 0.05])
+    for boundary in (PencilBoundary(M, 3, tol=0.1), None):
+        result = solve_rfpca(M, shares, 3, lam, eps, max_iter=1, boundary=boundary)
+        assert result.status != "optimal"
+        assert not faults("rfpca", result, M, shares, 3, lam, eps, rounding=1e-9, tol=1e-6)
+
+
 @pytest.mark.parametrize("lam", [0.0, 0.3, 2.0])
 def test_rfpca_for_several_groups(lam):
     for seed in range(6):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from referee import worst_case
 
 from fairpca.solvers.rfpca import GroupObjective, random_starts, reconstruction_errors
+from fairpca.solvers.rfpca._relaxation import ChordRelaxation
 from fairpca.solvers.rfpca.groups import _descend
 
 
@@ -40,14 +42,34 @@ def test_the_best_of_a_few_descents_is_the_best_direction_of_a_plane(lam):
 @pytest.mark.parametrize("lam", [0.5, 2.0])
 def test_slopes_count_also_where_a_group_is_nearly_reconstructed(lam):
     """The axes are close to each other, so at the optimum every error is small and every slope steep."""
-    angles = np.array([0.0, 0.02, 0.05])
-    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    moments = np.einsum("gi,gj->gij", axes, axes) + 1e-4 * np.eye(2)
+    axes = np.array([[1.0, 0.0, 0.0], [1.0, 0.03, 0.0], [1.0, 0.01, 0.05]])
+    moments = np.einsum("gi,gj->gij", axes, axes) + 1e-4 * np.eye(3)
     shares, eps = np.array([0.5, 0.3, 0.2]), np.array([1e-3, 2e-3, 5e-4])
     objective = GroupObjective(shares, lam, eps)
-    turned = np.linspace(-0.1, 0.2, 30001)
-    lines = np.stack((np.cos(turned), np.sin(turned)), axis=1)
-    errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("ni,gij,nj->ng", lines, moments, lines)
-    best = min(float(objective.values(s).max()) for s in errors)
+    x, y = np.meshgrid(np.linspace(-0.02, 0.06, 401), np.linspace(-0.02, 0.06, 401))
+    lines = np.stack((np.ones_like(x), x, y), axis=-1).reshape(-1, 3)
+    lines /= np.linalg.norm(lines, axis=1)[:, None]
+    errors = np.trace(moments, axis1=1, axis2=2) - np.einsum("ni,gij,nj->ng", lines, moments, lines, optimize=True)
+    best = float(worst_case(errors, shares, lam, eps)[0].min())
     for start in lines[[0, -1]]:
-        assert _descend(moments, objective, start[:, None], 1e-9, 1000)[1][-1] == pytest.approx(best, rel=1e-4)
+        assert _descend(moments, objective, start[:, None], 1e-9, 1000)[1][-1] <= best * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bound_in_a_box_of_errors_holds_for_all_planes_in_it(seed):
+    """Small boxes away from the optimum, so that the multipliers of their sides count."""
+    rng = np.random.default_rng(seed)
+    moments, shares, lam = group_moments(seed, 3, 2), rng.dirichlet(np.ones(3)), float(rng.choice([0.0, 0.3, 2.0]))
+    eps = rng.uniform(0.0, 0.2, 3)
+    angles = np.linspace(0.0, np.pi, 20001)
+    normals = np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    errors = np.einsum("ni,gij,nj->ng", normals, moments, normals)
+    values = worst_case(errors, shares, lam, eps)[0]
+    share = 0.02 * (errors.max(axis=0) - errors.min(axis=0))
+    for index in rng.integers(len(errors), size=5):
+        relaxation = ChordRelaxation(moments, 1, GroupObjective(shares, lam, eps))
+        relaxation.low, relaxation.high = np.maximum(errors[index] - share, 0.0), errors[index] + share
+        inside = np.all((errors >= relaxation.low) & (errors <= relaxation.high), axis=1)
+        relaxation.planes.append(np.array([[-normals[index, 1]], [normals[index, 0]]]))
+        bound, least = relaxation.solve(), float(values[inside].min())
+        assert least - 0.1 * abs(least) - 0.05 <= bound <= least + 1e-9
