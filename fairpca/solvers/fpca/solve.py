@@ -13,12 +13,13 @@ from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
-from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
+from fairpca.solvers.result import SolverResult, consistent_bound
 
 __all__ = ["Rounding", "Solver", "solve_fpca"]
 
 Rounding = Literal["plain", "fair"]
 Solver = Literal["splitting", "cvxpy"]
+_FEASIBLE = float(np.finfo(float).eps) ** 0.5  # worth of a mean constraint that P meets up to rounding: its root
 _ROUNDING = 1e-13  # of the variance: a gap below it is no gap where next to nothing can be kept
 
 
@@ -102,7 +103,7 @@ def solve_fpca(
         V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
         rounded = Rounded(V, rounded.spectrum, rounded.eigengap, rounded.tied)
     size = float(np.trace(problem.S)) + problem.mu * (problem.c1 + problem.c2)
-    upper = -consistent_bound(-lower, -upper, CONTRADICTION * size)
+    upper = -consistent_bound(-lower, -upper, _FEASIBLE * size)
     gap = upper - lower
     scale = max(abs(upper), abs(lower), abs(float(np.vdot(problem.S, P))))
     relative = gap / scale if scale > 0 else gap
