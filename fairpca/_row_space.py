@@ -12,6 +12,7 @@ from fairpca.linalg import fix_signs
 __all__ = ["RowSpace"]
 
 _ALONG_FEATURES = ("predictor_", "removed_", "shifts_", "coefficients_", "excluded_")
+_UNITS = 1e4  # the largest column over the smallest
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _COLUMNS = ("decoder", "excluded", "basis")  # of result_.extra
 
@@ -33,12 +34,16 @@ class RowSpace:
 
     @classmethod
     def of(cls, X: np.ndarray, n_components: Any) -> RowSpace | None:
-        """Return the coordinates, or None where they are not fewer than the features.
+        """Return the coordinates, or None where they are not fewer than the features or would cost digits.
 
-        A fair subspace may hold directions without variance, of which as many as it has dimensions are enough.
+        Columns of very different units would mix, and the small ones lose their digits: then None, too. A fair subspace
+        may hold directions without variance, of which as many as it has dimensions are enough.
         """
         n, p = X.shape
         if not isinstance(n_components, (int, np.integer)) or n_components < 0 or n + 1 + n_components >= p:
+            return None
+        sizes = np.sqrt(np.mean(np.square(X, dtype=np.float64), axis=0))
+        if sizes.max() > _UNITS * sizes[sizes > 0].min(initial=np.inf):
             return None
         centre = X.mean(axis=0, dtype=np.float64)
         others = np.random.RandomState(0).standard_normal((n_components, p))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr, dsyr2
 
-__all__ = ["Frame", "stiefel_rbfgs"]
+__all__ = ["stiefel_rbfgs"]
 
 _SUFFICIENT = 1e-4  # share of the promised decrease that a step must realise
 _SHRINK = (0.1, 0.9)  # a trial step is at least and at most these times the one before
