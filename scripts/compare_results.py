@@ -25,7 +25,8 @@ BASELINE = "bfa4e67"
 RELATIVE, FLOOR = 1e-5, 1e-6
 # Costs of one run on one machine, and gaps between a bound and a value that a solver was asked to bring below 1e-7.
 COSTS = (
-    "seconds generating_seconds seconds_1 seconds_2 speed_up microseconds_a_row nanoseconds_a_pair resident_megabytes"
+    "seconds eighs generating_seconds seconds_1 seconds_2 speed_up microseconds_a_row nanoseconds_a_pair "
+    "resident_megabytes"
 )
 ABSOLUTE = dict.fromkeys(COSTS.split(), np.inf) | {"relative_gap": 1e-7}
 KEYS = (
@@ -85,7 +86,10 @@ def compare(old: pd.DataFrame, new: pd.DataFrame, most: int = 5) -> dict[str, li
     found: dict[str, list[str]] = {}
     for rows, word in ((before.index.difference(after.index), "lost"), (after.index.difference(before.index), "new")):
         if len(rows):
-            named = [", ".join(f"{k}={v}" for k, v in zip(keys, row, strict=True) if v) for row in rows]
+            named = [
+                ", ".join(f"{k}={v}" for k, v in zip(keys, row if len(keys) > 1 else [row], strict=True) if v)
+                for row in rows
+            ]
             found.setdefault("", []).append(f"{len(rows)} rows are {word}: " + shown(named, most, "; "))
     common = before.index.intersection(after.index, sort=False)
     before, after = before.loc[common], after.loc[common]
