@@ -52,8 +52,8 @@ def check_two_rows(moments: GroupMoments) -> None:
     if moments.n_samples < 2:
         what = "sample(s)" if moments.counts.dtype.kind in "iu" else "as the sum of weights, which count rows,"
         raise ValueError(
-            f"there are {moments.n_samples:g} {what} so far, and a minimum of 2 is required. Add rows, or give weights "
-            "with a mean of one."
+            f"there are {moments.n_samples:g} {what} so far, and a minimum of 2 is required. Add rows (with "
+            "partial_fit, pass solve=False until there are two), or give weights with a mean of one."
         )
 
 
@@ -131,7 +131,7 @@ class CollectsMoments(metaclass=ABCMeta):
             self._collected = batch if before is None else before.merge(batch)
             for name in [name for name in vars(self) if name.endswith("_") and name not in _OF_THE_INPUT]:
                 delattr(self, name)
-        return self.solve() if solve else self
+            return self.solve() if solve else self
 
     def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
         """Return the moments of a batch of rows."""

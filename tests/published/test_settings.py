@@ -47,7 +47,8 @@ def test_every_stated_setting_is_compared_or_declared_open(paper, board):
     compared = _compared(paper)
     settings = board[(board["paper"] == paper) & (board["kind"] == "setting")].set_index("id")
     assert set(compared) <= set(_stated(paper)) == set(settings.index)
-    assert settings.loc[sorted(set(_stated(paper)) - set(compared)), "reason"].ne("").all()
+    others = settings.loc[sorted(set(_stated(paper)) - set(compared))]  # a page compares them, or they are open
+    assert (others["reason"].ne("") | others["verdict"].ne("not yet")).all()
 
 
 @pytest.mark.parametrize("paper", WITH_DATA)

@@ -232,7 +232,7 @@ def solve_continuation(
     problem : MBFProblem
         The problem; its record keeps the best feasible and the least unfair point seen.
     n_starts : int, optional
-        Number of starts. None: until the best optimum has been reached twice, six starts at least (eight if there are
+        Number of starts; where none met the tolerance and there are scouts, five at least. None: until the best optimum has been reached twice, six starts at least (eight if there are
         scouts, of which two in one place count) and twelve at most, see :func:`_settled`; where none is feasible,
         twelve, and h is minimised from the fairest three of 200 further subspaces too (five, and nothing more, if there
         are scouts).
@@ -259,7 +259,10 @@ def solve_continuation(
         worth = max((end.value for end in ends), default=-np.inf) - _HOPE
         ends.append(_from(problem, V, rho, worth))
         problem.log("end", np.nan, ends[-1].at)
-        if len(ends) == n_starts or (n_starts is None and _settled(ends, scouts)):
+        met = max(end.value for end in ends) >= 0
+        # Where nothing met the tolerance and starts are cheap, a few more are tried than were asked for.
+        asked = n_starts is not None and len(ends) >= (n_starts if met or not scouts else max(n_starts, _NONE_FEASIBLE))
+        if asked or (n_starts is None and _settled(ends, scouts)):
             break
     if problem.record.feasible is None and not scouts:
         ends += _last_resort(problem, rng)

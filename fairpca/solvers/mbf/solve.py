@@ -93,6 +93,7 @@ class _Reduced:
     basis: np.ndarray
     spectrum: np.ndarray
     rank: int
+    covariance: np.ndarray
     total: float
 
     @classmethod
@@ -103,7 +104,7 @@ class _Reduced:
         unit = float(2.0 ** np.round(np.log2(np.sqrt(np.diagonal(covariance).max()))))
         X, covariance = X / unit, covariance / unit / unit
         basis, spectrum, rank = row_space(covariance, n_components)
-        return cls(X, unit, basis, spectrum, rank, float(np.trace(covariance)))
+        return cls(X, unit, basis, spectrum, rank, covariance, float(np.trace(covariance)))
 
     def check_bandwidth(self, sigma: float) -> None:
         """Raise where σ and the distances differ by more than can be computed."""
@@ -282,7 +283,7 @@ def solve_mbf(
         null = problem.evaluate(np.eye(problem.size)[:, problem.rank :][:, :n_components])
         outcome, V = replace(outcome, at=null), lifted(null.V)
         mmd2 = exact_mmd2(V)
-    variance = float(np.vdot(V, (reduced.X.T @ (reduced.X @ V)) / len(X)))
+    variance = float(np.vdot(V, reduced.covariance @ V))
     most = float(reduced.spectrum[:n_components].sum())
     ceiling = -consistent_bound(-variance, -most, CONTRADICTION * float(reduced.total))
     unfinished = outcome.exhausted or outcome.at.kkt_residual > STATIONARY
