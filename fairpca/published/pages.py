@@ -281,9 +281,10 @@ def _result(what: str) -> str:
     name, *conditions = keys.split()
     if not arrow:
         folder = data_path("results") / name
-        files = [path for path in sorted(folder.glob("*.csv")) if path.stem == "settings" or path.stem[:6] == "claims"]
+        kinds = ("statements", "settings", "claims")  # what a page judges comes first
+        files = [path for kind in kinds for path in sorted(folder.glob(f"{kind}*.csv"))]
         judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
-        rows = judged[judged["id"] == " ".join(conditions)]
+        rows = judged[judged["id"] == " ".join(conditions)].head(1)
         column, style = "ours", ""
     else:
         rows = read_table(data_path("results") / name.partition("/")[0] / f"{name.partition('/')[2]}.csv")
