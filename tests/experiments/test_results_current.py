@@ -21,7 +21,7 @@ def everything():
 @pytest.fixture(scope="module")
 def stored(everything):
     """Without those that a chapter computes; tests/companion is about these."""
-    return {name: found for name, found in everything.items() if "exhibit" not in found.provenance}
+    return {name: found for name, found in everything.items() if name in names()}
 
 
 def frame(text, tmp_path):
