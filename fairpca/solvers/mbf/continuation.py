@@ -234,7 +234,7 @@ def solve_continuation(
     n_starts : int, optional
         Number of starts; where none met the tolerance and there are scouts, five at least.
         None: until the best optimum has been reached twice, six starts at least (eight if there are
-        scouts, of which two in one place count) and twelve at most, see :func:`_settled`; where none is feasible,
+        scouts, of which two in one place count) and twelve at most, see `_settled`; where none is feasible,
         twelve, and h is minimised from the fairest three of 200 further subspaces too (five, and nothing more, if there
         are scouts).
     random_state : int
