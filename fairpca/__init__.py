@@ -53,6 +53,7 @@ __all__ = [
 
 _MODULES = (
     "cli",
+    "companion",
     "datasets",
     "experiments",
     "linalg",
