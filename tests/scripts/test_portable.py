@@ -16,7 +16,7 @@ import pytest
 from notebooks import ChapterError
 from portable import Place
 
-from fairpca.companion import vu2022
+from fairpca.companion import grid
 
 ADDRESS = "https://example.org/book"
 LEFT_OVER = re.compile(r"\{(?:prf|cite|glue|eq|numref|doc|ref)[:}]|^(?:```|:::)\{|^\([\w-]+\)=|\$\$ \(", re.MULTILINE)
@@ -80,9 +80,9 @@ def test_translation() -> None:
 
 def test_included_code_is_written_out() -> None:
     """A page shows a function of the package by reference; a notebook elsewhere cannot follow that."""
-    translator = portable.Translator("chapters/vu2022/pareto", {}, {})
-    shown = "```{{literalinclude}} ../../fairpca/companion/vu2022.py\n:pyobject: {}\n```"
-    assert translator.markdown(shown.format("judge")) == f"```python\n{inspect.getsource(vu2022.judge).strip()}\n```"
+    translator = portable.Translator("chapters/a/b", {}, {})
+    shown = "```{{literalinclude}} ../../fairpca/companion/_grid.py\n:pyobject: {}\n```"
+    assert translator.markdown(shown.format("grid")) == f"```python\n{inspect.getsource(grid).strip()}\n```"
     with pytest.raises(ChapterError, match="has no function 'nothing'"):
         translator.markdown(shown.format("nothing"))
 
