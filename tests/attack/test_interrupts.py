@@ -50,7 +50,7 @@ def signal_after(wait, sent):
 for number in range(tries):
     p = (20, 60, 250, 600)[number % 4]
     X, groups = table(p)
-    sent, model, wait = [], None, 2 * random.random() ** 3
+    sent, model, wait = [], eval(text), 2 * random.random() ** 3
     try:
         threading.Thread(target=signal_after, args=(wait, sent), daemon=True).start()
         while True:
