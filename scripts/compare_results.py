@@ -21,7 +21,7 @@ import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "data/results"
-BASELINE = "bfa4e67"
+BASELINE = "8e40e7a"
 RELATIVE, FLOOR = 1e-5, 1e-6
 # Costs of one run on one machine, and gaps between a bound and a value that a solver was asked to bring below 1e-7.
 COSTS = (
