@@ -76,9 +76,10 @@ def seed(exhibit: str, **key: Any) -> int:
 
 def show(text: str, mark: str = "checked", markup: str = "") -> None:
     """Display a line on a page, as a paragraph of the class `mark`, or print it elsewhere."""
-    if "IPython" in sys.modules:
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
         paragraph = f'<p class="{mark}">{markup or html.escape(text)}</p>'
-        sys.modules["IPython"].display.display({"text/plain": text, "text/html": paragraph}, raw=True)
+        ipython.display.display({"text/plain": text, "text/html": paragraph}, raw=True)
     else:
         print(text)
 
