@@ -19,7 +19,7 @@ COLUMNS = ["id", "ours", "verdict", "reason"]
 def statement(
     id: str,
     *,
-    holds: bool | Iterable[bool],
+    holds: bool | Iterable[bool] | None,
     evidence: str,
     reason: str = "",
     note: str = "",
@@ -35,8 +35,8 @@ def statement(
     ----------
     id : str
         ``"<paper>/<id>"`` with an id of ``claims.csv`` or ``settings.csv`` in ``data/published/<paper>``.
-    holds : bool or iterable of bool
-        The conditions. If some of several are true, the statement holds in part.
+    holds : bool or iterable of bool or None
+        The conditions. If some of several are true, the statement holds in part. None if it is not judged.
     evidence : str
         What was computed, in numbers and words.
     reason : str
@@ -59,8 +59,10 @@ def statement(
     parts = [bool(part) for part in (holds if isinstance(holds, Iterable) else [holds])]
     whole, some = all(parts), any(parts)
     if not parts or not (whole or reason):
-        raise ValueError(f"{id} needs at least one condition, and a reason if one of them is false.")
-    if name in settings.index:
+        raise ValueError(f"{id} needs at least one condition, and a reason if one of them is not true.")
+    if holds is None:
+        verdict = "not judged"
+    elif name in settings.index:
         verdict = "as stated" if whole else "otherwise"
     elif erratum and not whole:
         verdict = "corrected"
@@ -77,7 +79,7 @@ def statement(
     shown = f"The paper: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
     markup = html.escape(shown, quote=False).replace(f"Verdict: {verdict}.", f"<strong>Verdict: {verdict}.</strong>")
     markup = re.sub(r"`([\w-]+/[\w-]+)`", r'<a href="../\1.html">\1</a>', markup)
-    show(shown, f"verdict {'good' if whole else 'bad'}", markup)
+    show(shown, "verdict" if holds is None else f"verdict {'good' if whole else 'bad'}", markup)
 
 
 def _store(paper: str, row: dict[str, str], write: bool) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "ETAS",
     "choose",
     "compared",
+    "errors_of_lines",
     "fits",
     "judge",
     "means",
@@ -33,6 +34,12 @@ __all__ = [
 ]
 
 ETAS = (*(0.25 * i for i in range(1, 18)), 0.1)
+
+
+def errors_of_lines(M: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Return the error of each group on each line, a unit vector in a column."""
+    kept = np.einsum("in,gij,jn->gn", lines, M, lines)
+    return np.trace(M, axis1=1, axis2=2)[:, None] - kept
 
 
 def compared(
