@@ -28,9 +28,13 @@ __all__ = [
     "PROTECTED",
     "RULES",
     "bandwidth",
+    "cap",
     "compile_kernels",
     "estimator",
     "fitted",
+    "half_sphere",
+    "mixture_parts",
+    "plane",
     "score",
 ]
 
@@ -127,3 +131,47 @@ def compile_kernels() -> None:
 
 
 # synthetic data
+
+
+def plane(normal: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the plane with this normal."""
+    return np.linalg.svd(np.reshape(normal, (1, 3)))[2][1:].T
+
+
+def half_sphere(n: int) -> np.ndarray:
+    """Spread normals evenly over the upper half sphere, by the golden angle."""
+    z = (np.arange(n) + 0.5) / n
+    angle = np.pi * (3 - np.sqrt(5)) * np.arange(n)
+    r = np.sqrt(1 - z * z)
+    return np.column_stack((r * np.cos(angle), r * np.sin(angle), z))
+
+
+def cap(centre: np.ndarray, n: int, degrees: float = 6.0) -> np.ndarray:
+    """Spread normals evenly over a cap of the sphere."""
+    height, points = np.cos(np.deg2rad(degrees)), half_sphere(n)
+    z = height + (1 - height) * points[:, 2]
+    r = np.linalg.norm(points[:, :2], axis=1, keepdims=True)
+    flat = points[:, :2] / r * np.sqrt(1 - z * z)[:, None]
+    return np.column_stack((flat, z)) @ np.vstack((plane(centre).T, centre))
+
+
+def mixture_parts(
+    X: np.ndarray, groups: np.ndarray
+) -> tuple[dict[str, tuple[float, float]], float, int]:
+    """Measure both distributions of synthetic data 1.
+
+    Returns each measured number with the stated one, the percentage of the mixture's
+    rows in one cluster, and the rows of the other group.
+    """
+    parts = [X[groups == g] for g in (0, 1)]
+    two, one = sorted(parts, key=lambda rows: -np.abs(rows.mean(axis=1)).mean())
+    side = two.mean(axis=1) > 0
+    centres = np.array([two[~side].mean(axis=0), two[side].mean(axis=0)])
+    spread = np.linalg.eigvalsh(np.cov(one.T))
+    measured = {
+        "noise of the clusters": ((two - centres[side.astype(int)]).var(), 0.1),
+        "centres": (np.abs(centres).mean(), 1.0),
+        "noise of the other": (spread[:2].mean(), 0.1),
+        "its common factor": ((spread[2] - 0.1) / 3, 1.0),
+    }
+    return measured, 100 * float(side.mean()), len(one)
