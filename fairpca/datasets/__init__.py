@@ -13,6 +13,7 @@ from typing import Any, overload
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
+from fairpca.datasets._examples import example
 from fairpca.datasets._fetch import digest, fetch, where
 from fairpca.datasets._files import ChecksumError, DataError, cache_folder
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
@@ -27,6 +28,7 @@ __all__ = [
     "cache_folder",
     "describe",
     "digest",
+    "example",
     "facts",
     "fetch",
     "load",
