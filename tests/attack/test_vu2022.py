@@ -6,11 +6,12 @@ import pytest
 from pages import functions
 from scipy.optimize import minimize
 
+from fairpca.companion.vu2022 import random_frame, random_problem
 from fairpca.solvers.rfpca import ComplementObjective, polar_factor
 
 pytestmark = pytest.mark.attack
 PENALTIES = (0.5, 1.0, 1.5, 2.0, 2.5)  # the paper's grid without zero
-page = functions("vu2022/subgradient")
+against_bound = functions("vu2022/convergence")["against_bound"]
 
 
 def plane_problem(x, lam):
@@ -77,11 +78,11 @@ def chord_is_below(problem):
 def test_chords_below_the_objective_exist_beyond_the_shares_only():
     rng = np.random.default_rng([2022, 3])
     for _ in range(50):
-        p = page["random_problem"](rng, 0.0)
+        p = random_problem(rng, 0.0)
         assert not chord_is_below(
             ComplementObjective(p.moments, p.shares, p.n_components, float(p.shares.min()), p.eps)
         )
-    assert all(any(chord_is_below(page["random_problem"](rng, lam)) for _ in range(20)) for lam in PENALTIES)
+    assert all(any(chord_is_below(random_problem(rng, lam)) for _ in range(20)) for lam in PENALTIES)
 
 
 def test_no_run_in_the_plane_exceeds_the_bound_of_theorem_4_3():
@@ -89,7 +90,7 @@ def test_no_run_in_the_plane_exceeds_the_bound_of_theorem_4_3():
 
     def short(x):
         problem, U = plane_problem(x, 2.5)
-        rows = pd.DataFrame(page["against_bound"](problem, U, 10))
+        rows = pd.DataFrame(against_bound(problem, U, 10))
         return -float((rows["measure"] / rows["bound"]).max())
 
     options = {"maxiter": 60, "maxfev": 60}
@@ -101,8 +102,8 @@ def test_no_run_in_the_plane_exceeds_the_bound_of_theorem_4_3():
 def test_no_random_run_exceeds_the_bound_of_theorem_4_3(scale):
     rng = np.random.default_rng(5)
     for lam in (0.2, 1.0, 2.5):
-        problem = page["random_problem"](rng, lam, scale)
+        problem = random_problem(rng, lam, scale)
         for steps in (10, 100, 1000):
-            rows = pd.DataFrame(page["against_bound"](problem, page["random_frame"](rng, problem), steps))
+            rows = pd.DataFrame(against_bound(problem, random_frame(rng, problem), steps))
             assert (rows["measure"] <= rows["bound"]).all()
             assert (rows["measure"] <= rows["sharp"])[rows["constant"] == "repaired"].all()

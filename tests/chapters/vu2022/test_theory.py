@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pages import functions
 
 from fairpca._resources import data_path
+from fairpca.companion.vu2022 import random_frame, random_problem
 from fairpca.published import load_claims, load_settings
 from fairpca.solvers.rfpca import (
     GroupObjective,
@@ -19,7 +20,9 @@ from fairpca.solvers.rfpca import (
     worst_case_error,
 )
 
-definition, subgradient = functions("vu2022/definition"), functions("vu2022/subgradient")
+definition, subgradient, convergence = (
+    functions(f"vu2022/{name}") for name in ("definition", "subgradient", "convergence")
+)
 SEEDS = st.integers(0, 10**6)
 
 
@@ -150,9 +153,9 @@ def test_attack_on_lemma_a1_comes_near_what_one_column_allows():
 @given(seed=SEEDS, lam=st.sampled_from([0.1, 0.5, 1.0, 2.5]))
 def test_visible_algorithm_1_is_that_of_the_package(seed, lam):
     rng = np.random.default_rng(seed)
-    problem = subgradient["random_problem"](rng, lam)
+    problem = random_problem(rng, lam)
     given = problem.moments, problem.shares
-    U = subgradient["random_frame"](rng, problem)
+    U = random_frame(rng, problem)
     F, gradient = subgradient["lemma_41"](*given, lam, problem.eps, U)
     np.testing.assert_allclose(F, problem.values(U), rtol=1e-12)
     np.testing.assert_allclose(gradient, problem.subgradient(U), atol=1e-10 * problem.lipschitz)
@@ -185,8 +188,8 @@ def test_printed_polar_factor_is_one_for_orthonormal_frames():
 
 def test_bounds_of_theorem_4_3_are_in_order():
     rng = np.random.default_rng(2)
-    problem = subgradient["random_problem"](rng, 1.0)
-    rows = pd.DataFrame(subgradient["against_bound"](problem, subgradient["random_frame"](rng, problem), 30))
+    problem = random_problem(rng, 1.0)
+    rows = pd.DataFrame(convergence["against_bound"](problem, random_frame(rng, problem), 30))
     assert set(rows["constant"]) == {"printed", "repaired"}
     assert (rows["measure"] <= rows["sharp"]).all() and (rows["sharp"] <= rows["bound"]).all()
 

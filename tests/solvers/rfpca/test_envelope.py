@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import functions
 from rfpca_cases import adversarial_problem
 
+from fairpca.companion.vu2022 import random_problem
 from fairpca.linalg import orthonormal, subspace_distance
 from fairpca.solvers.rfpca import ComplementObjective, polar_factor, solve_rfpca, solve_rfpca_subgradient
 
 SEEDS = st.integers(0, 10**6)
-random_problem = functions("vu2022/subgradient")["random_problem"]
 ROUNDING = 1e-7  # square roots of errors near zero have half the digits
 EXAMPLE = {
     "moments": np.array([[[1.5, 0.0], [0.0, 0.5]], [[0.5, 0.0], [0.0, 1.5]]]),
