@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import hashlib
@@ -24,13 +23,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairpca import cli
 from fairpca._resources import data_path
 from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, names, where
 from fairpca.datasets import _files as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._archive import check_member, read_member
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._cli import add_parser
 from fairpca.datasets._registry import Upstream, bundled_names, faces_digest, upstream, upstream_keys
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -556,10 +555,7 @@ def test_descriptions_carry_the_concerns():
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_parser(parser.add_subparsers())
-    options = parser.parse_args(["data", *arguments])
-    return int(options.func(options))
+    return cli.main(["data", *arguments])
 
 
 def test_command_line(cache, capsys):
@@ -582,8 +578,9 @@ def test_command_line(cache, capsys):
     assert run("verify", "steel", "adult") == 1
     captured = capsys.readouterr()
     assert "adult: bundled" in captured.out and upstream("steel").sha256 in captured.err
-    with pytest.raises(SystemExit, match="No data set is called iris; there are: default_credit"):
-        run("fetch", "iris")
+    assert run("fetch", "iris") == run("info") == 1
+    assert "No data set is called iris; there are: default_credit" in (err := capsys.readouterr().err)
+    assert "info takes the name of one data set" in err
 
 
 def test_export_is_a_table_for_the_other_commands(capsys, monkeypatch, tmp_path):
