@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from fairpca._outputs import Outputs
+from fairpca._files import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def _explained(error: RunFailed | InputError) -> str:
     """Message of a failed run; where only data are missing, what to do about that stands there without a traceback."""
     failures: dict[Any, str] = getattr(error, "failures", {})
     reasons = {text.strip().rpartition("\n")[2] for text in failures.values()}
-    kind = "fairpca.datasets._files.DataError: "
+    kind = "fairpca.datasets._download.DataError: "
     if not reasons or not all(reason.startswith(kind) for reason in reasons):
         return str(error)
     summary = str(error).partition(" The first was ")[0]

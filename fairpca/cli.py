@@ -12,6 +12,7 @@ import glob
 import io
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _experiment_commands
-from fairpca._outputs import Outputs
+from fairpca._files import Outputs
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
@@ -114,6 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 when all went well, 1 when something failed, 130 after an interrupt. Wrong usage exits with 2.
     """
+    if argv is None:  # SIGTERM ends the process as an error would, so that temporary files are removed
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is written as \\u2026

@@ -135,7 +135,7 @@ def test_run_that_lacks_data_says_what_to_do_without_a_traceback():
     from fairpca.experiments.engine.registry import Cell
     from fairpca.experiments.engine.runner import RunFailed
 
-    missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._files.DataError: Fetch it.\n"
+    missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._download.DataError: Fetch it.\n"
     cells = [Cell(dataset=name) for name in ("lfw", "steel")]
     text = _experiment_commands._explained(RunFailed("toy/first", dict.fromkeys(cells, missing), 3))
     assert text.startswith("2 of 3 cells of 'toy/first' failed") and text.endswith("\nFetch it.")

@@ -196,13 +196,13 @@ class Comparison:
 
     def to_json(self, path: str | Path) -> None:
         """Write all numbers to a file."""
-        from fairpca._outputs import Outputs
+        from fairpca._files import Outputs
 
         Outputs({"path": path}).write({"path": self.json_text().encode()})
 
     def to_html(self, path: str | Path, title: str = "Comparison of methods") -> None:
         """Write one self-contained page with the tables and the picture."""
-        from fairpca._outputs import Outputs
+        from fairpca._files import Outputs
         from fairpca.report.page import comparison_page
 
         Outputs({"path": path}).write({"path": comparison_page(self, title).encode()})
