@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from time import process_time
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from fairpca import FPCA, MBFPCA, PCA, published
+from fairpca.companion.noise import noise
 from fairpca.datasets import Dataset, load, standardise
 from fairpca.metrics import (
+    communality,
     explained_variance_percent,
     median_bandwidth,
     mmd_squared,
@@ -22,10 +27,13 @@ from fairpca.metrics import (
 from fairpca.synthetic import lee_synthetic2
 
 __all__ = [
+    "AGAIN",
+    "DIAGNOSIS",
     "FIVE_NUMBERS",
     "METRICS",
     "PROTECTED",
     "RULES",
+    "SOLVER",
     "as_drawn",
     "authors_repeats",
     "authors_seconds",
@@ -34,11 +42,16 @@ __all__ = [
     "compile_kernels",
     "estimator",
     "fitted",
+    "grain",
     "growth",
     "half_sphere",
     "mixture_parts",
+    "noise_rows",
+    "noise_table",
+    "once_more",
     "plane",
     "score",
+    "solved",
     "synthetic2_parts",
 ]
 
@@ -108,6 +121,110 @@ def compile_kernels() -> None:
     for method in ("mbfpca", "mbfpca_ours"):
         for d in (2, 3):
             estimator(method, 1e-2, d).fit(X, sensitive_features=groups)
+
+DIAGNOSIS = ["mean_gap", "covariance_gap", "spread", "eigengap", "rank", "kappa"]
+DIAGNOSIS += ["relative_gap", "iterations"]
+SOLVER = ["feasible", "evaluations", "seconds", "starts", "kkt_residual"]
+# The same computation once more, with another last digit or less accuracy.
+AGAIN = {"mbfpca": "mbfpca_restart", "fpca": "fpca_rough"}
+
+
+def solved(
+    train: Dataset, method: str, value: float, d: int
+) -> tuple[Any, dict[str, float]]:
+    """Fit as printed, and return the estimator and what its solver reports."""
+    if method == "pca":
+        return fitted(train, method, value, d), {}
+    if method == "fpca":
+        model = fitted(train, method, value, d)
+        result = model.result_
+        row = {name: float(result.extra[name]) for name in DIAGNOSIS[:-1]}
+        row |= {"objective": result.objective, "iterations": float(result.n_iter)}
+        return model, row | {"seconds": result.seconds}
+    compile_kernels()
+    start = process_time()
+    model = fitted(train, method, value, d)
+    seconds, extra = process_time() - start, model.result_.extra
+    row = {
+        "feasible": float(model.mmd2_ <= value), "seconds": seconds,
+        "evaluations": float(extra["n_evaluations"]),
+        "starts": float(extra["n_starts"]), "kkt_residual": extra["kkt_residual"],
+    }
+    if method == "mbfpca" and row["feasible"]:  # our default at the same MMD²
+        ours = fitted(train, "mbfpca_ours", float(model.mmd2_), d)
+        if ours.mmd2_ <= model.mmd2_:
+            gain = ours.result_.extra["variance_ratio"] - extra["variance_ratio"]
+            row["matched_difference"] = 100 * gain
+    return model, row
+
+
+def once_more(
+    dataset: str, split: int, method: str, setting: str, d: int
+) -> dict[str, Any]:
+    """Repeat a cell of Table 1 with another last digit, or less accuracy."""
+    train, test = load(dataset, split=split)
+    value, row = float(setting.partition("=")[2]), {}
+    if method == AGAIN["fpca"]:
+        model = fitted(train, "fpca", value, d, tol=1e-5)
+    else:
+        moved = replace(train, X=train.X * (1 + 1e-15))
+        model = fitted(moved, "mbfpca", value, d)
+        row["feasible"] = float(model.mmd2_ <= value)
+    V = model.components_.T
+    found = score(train, test, V, "printed", bandwidth(train, d, "printed"))
+    row |= {f"{name}:printed": number for name, number in found.items()}
+    return row | {"communality": communality(V, PROTECTED[dataset])}
+
+
+
+def grain(dataset: str, metric: str, statistic: str) -> float:
+    """Return what one row more of one of ten test parts changes a mean, or an sd."""
+    if metric not in ("pct_acc", "delta_dp"):
+        return 0.0
+    test = load(dataset, split=0)[1]
+    smallest = np.bincount(test.group_code).min()
+    step = 100.0 / len(test.y) if metric == "pct_acc" else 1.0 / smallest
+    return float(step / (10 if statistic == "mean" else np.sqrt(10)))
+
+
+def noise_rows(
+    cells: pd.DataFrame,
+    columns: Mapping[str, str],
+    statistics: Sequence[str],
+    again: Mapping[str, str],
+) -> Iterator[dict[str, Any]]:
+    """Yield what repetition moves: a row for each setting, metric and statistic.
+
+    `columns` names the metric of each column, `again` the repetition of a method.
+    """
+    keys = ["dataset", "d", "setting"]
+    for method in again:
+        first, second = (
+            cells[cells["method"] == name].set_index([*keys, "split"])
+            for name in (method, again[method])
+        )
+        for column, metric in columns.items():
+            pair = (frame[column].astype(float) for frame in (second, first))
+            moved: Any = next(pair).sub(next(pair)).dropna()
+            for (dataset, d, setting), part in first.groupby(keys, sort=False):
+                here = (dataset, d, setting)
+                found = moved.xs(here, level=keys) if len(moved) else moved
+                values = part[column].to_numpy(float)
+                sizes = noise(values, found.to_numpy(), statistics)
+                for name, size in sizes.items():
+                    yield {
+                        "dataset": dataset, "d": d, "setting": setting,
+                        "method": method, "metric": metric, "statistic": name,
+                        "grain": grain(str(dataset), metric, name),
+                        "noise": size, "repeated": len(found), "protocol": "printed",
+                    }
+
+
+def noise_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """Put the columns of the results "lee2022/noise" in order."""
+    keys = ["exhibit", "dataset", "p", "method", "setting", "d"]
+    values = ["metric", "protocol", "statistic", "grain", "noise", "repeated"]
+    return cells.reindex(columns=[*keys, *values]).astype({"p": "Int64"})
 
 
 # synthetic data
