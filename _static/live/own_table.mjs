@@ -2,7 +2,7 @@
 // Your table, nothing uploaded: read a file in the browser, compute PCA and fair projections, show and save them.
 
 import { TableError, describeColumns, numericRows, parseTable } from "./csv.mjs";
-import { choice, freshId, html, plot, short, slider, table } from "./dom.mjs";
+import { choice, freshId, html, legend, plot, short, slider, table } from "./dom.mjs";
 import { bestKept, meanDistance, reconstructionErrors, solveMeanOblique, solveMeanOrthogonal, solveMinMax, solvePca, totalMean } from "./fair.mjs";
 import { groupMoments, standardise } from "./moments.mjs";
 
@@ -10,10 +10,10 @@ import { groupMoments, standardise } from "./moments.mjs";
 export const MOST_FEATURES = 200;
 
 const METHODS = /** @type {const} */ ([
-  ["pca", "PCA"],
-  ["minmax", "equal losses (min-max)"],
-  ["orthogonal", "equal means, orthogonal"],
-  ["oblique", "equal means, oblique"],
+  ["pca", "PCA", "pca"],
+  ["minmax", "equal losses (min-max)", "minmax"],
+  ["orthogonal", "equal means, orthogonal", "mean"],
+  ["oblique", "equal means, oblique", "eraser"],
 ]);
 
 /**
@@ -219,8 +219,8 @@ function showResults(results, analysis, rows, features, group, milliseconds) {
     view.line([state.d, state.d], [0, 1.06 * top], "yours");
     series.forEach((values, i) => {
       const there = xs.filter((_, j) => Number.isFinite(values[j]));
-      if (there.length) view.line(there, values.filter(Number.isFinite), `c${i}`);
-      if (Number.isFinite(values[state.d - 1])) view.dot(state.d, values[state.d - 1], `c${i}`, 4);
+      if (there.length) view.line(there, values.filter(Number.isFinite), METHODS[i][2]);
+      if (Number.isFinite(values[state.d - 1])) view.dot(state.d, values[state.d - 1], METHODS[i][2], 4);
     });
     chart.replaceChildren(view.root);
   };
@@ -238,7 +238,7 @@ function showResults(results, analysis, rows, features, group, milliseconds) {
   results.replaceChildren(
     html("p", {}, [`${rows.n} rows used${rows.dropped ? `, ${rows.dropped} left out` : ""}; groups ${counts}. Computed for all numbers of components in ${Math.round(milliseconds)} ms.`]),
     html("div", { class: "live-controls" }, controls), chart,
-    html("p", { class: "live-legend" }, METHODS.map(([, name], i) => html("span", { class: `live-key c${i}` }, [name]))), told,
+    legend(METHODS.map(([, name, kind]) => [kind, name])), told,
   );
   draw();
 }

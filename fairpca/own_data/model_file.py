@@ -9,7 +9,7 @@ levels of fewer than five rows, sizes of such groups, and what was found while t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ import numpy as np
 import pandas as pd
 
 from fairpca._archive import archive_bytes, parse_archive
+from fairpca._moments import GroupMoments
 from fairpca.own_data._bytes import read_bytes
 from fairpca.own_data._decisions import MISSING, Decision, numbers_of, words_of
 from fairpca.own_data._values import number_of
 from fairpca.own_data.reading import Table
+from fairpca.own_data.writing import fitted_facts
 
 __all__ = ["SavedModel", "load_model"]
 
@@ -82,6 +84,38 @@ class SavedModel:
         names = tuple(str(name) for name in estimator.get_feature_names_out())
         return cls(columns, arrays, names, dict(provenance))
 
+    @classmethod
+    def of_moments(
+        cls,
+        estimator: Any,
+        method: str,
+        moments: GroupMoments,
+        names: Sequence[str],
+        scale: np.ndarray,
+        sensitive: Sequence[str],
+        source: str,
+        digest: str,
+    ) -> SavedModel:
+        """Take over an estimator that was fitted to moments of columns of numbers, divided by `scale`.
+
+        Its own map subtracts the mean, in scaled units; no range is known beyond which values are clipped.
+        """
+        decisions = tuple(Decision(name, "number", "a number in all rows") for name in names)
+        origin = {
+            "sensitive": sensitive,
+            "groups": {str(label): count for label, count in zip(moments.labels, moments.counts.tolist(), strict=True)},
+            "target": None,
+            "rows": moments.n_samples,
+            "rows_read": moments.n_samples,
+            "source": source,
+            "data_sha256": digest,
+        }
+        model = cls.of(None, estimator, decisions, fitted_facts(estimator, method, decisions, origin))
+        p = moments.n_features
+        learned = {"fill": moments.mean, "mean": np.zeros(p), "scale": scale}
+        learned |= {"low": np.full(p, -np.inf), "high": np.full(p, np.inf)}
+        return replace(model, arrays={**model.arrays, **learned})
+
     def to_bytes(self) -> bytes:
         """Return the file."""
         header = {
@@ -112,6 +146,47 @@ class SavedModel:
         """Names of the prepared features."""
         names = [d.column for d in self.columns if d.role in ("number", "pair")]
         return (*names, *(f"{d.column}_{level}" for d in self.columns if d.role == "category" for level in d.levels))
+
+    @property
+    def variance_kept(self) -> float:
+        """Share of the variance that ``transform`` and ``inverse_transform`` keep.
+
+        An affine min-max solution shrinks a direction to the length l, and so the variance of its scores to the share
+        l². Back and forth it keeps the share 1 - (1 - l²)², which is 2 - l² times as much.
+        """
+        shares = self.provenance["explained_variance_ratio"]
+        if self.provenance["estimator"] != "MinMaxFairPCA":  # the only one that shrinks directions
+            return float(sum(shares))
+        return float((2.0 - (self.arrays["matrix"] ** 2).sum(axis=0)) @ shares)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return provenance, names of features and components, and the variance kept, in types that JSON knows."""
+        names = {"features": self.feature_names, "components": self.components}
+        return {**self.provenance, **names, "variance_kept": self.variance_kept}
+
+    def summary(self) -> list[str]:
+        """Return what the file holds, a line each."""
+        facts = self.provenance
+        found, asked = len(self.components), facts["parameters"].get("n_components", len(self.components))
+        extra = "" if found == asked else f" ({asked} asked for)"
+        parameters = ", ".join(f"{name}={value}" for name, value in facts["parameters"].items())
+        bound = f", bound {facts['bound']:.6g} ({facts['certificate']})" if facts["bound"] is not None else ", no bound"
+        return [
+            f"method      {facts['estimator']}({parameters})",
+            f"status      {facts['status']}, objective {facts['objective']:.6g}{bound}",
+            f"components  {found}{extra} of {len(self.feature_names)} features, "
+            f"{100 * self.variance_kept:.2f} % of the variance",
+            f"groups      {' / '.join(facts['sensitive'])}: "
+            + ", ".join(f"{label} ({count})" for label, count in facts["groups"].items()),
+            f"data        {facts['source']}, {facts['rows']} of {facts['rows_read']} rows, "
+            f"SHA-256 {facts['data_sha256']}",
+            f"made        {facts['made']}, {', '.join(map(' '.join, facts['versions'].items()))}",
+            *(f"column      {d['role']}: {d['column']} ({d['why']})" for d in facts["decisions"]),
+            *(f"levels      {d.column}: {', '.join(d.levels)}" for d in self.columns if d.levels),
+            "holds       what is listed here; of each number its median, mean, deviation and the limits of extreme "
+            "values; the loadings. It holds no rows, and no level or group of fewer than five rows unless --keep asked "
+            "for it.",
+        ]
 
     def prepare(self, table: Table, *, unknown: str = "error") -> tuple[np.ndarray, list[str]]:
         """Prepare new rows as those of the training table were.

@@ -167,6 +167,22 @@ class Prepared:
         fitted = self.transformer().set_output(transform="pandas")
         return pd.DataFrame(fitted.fit_transform(self.frame))
 
+    def with_groups(self, projected: pd.DataFrame) -> pd.DataFrame:
+        """Return projections of all rows with the sensitive columns before them, and where rows stood if some left."""
+        names = list(projected.columns)
+        taken = [name for name in self.groups.columns if name in names]
+        if taken:
+            raise ValueError(
+                f"The components are called {', '.join(names)}, as is the sensitive column "
+                f"{', '.join(map(repr, taken))}; rename that column."
+            )
+        written = self.groups.reset_index(drop=True)
+        if len(projected) < self.n_rows_read:  # rows were left out: say which these are
+            place = self.frame.index.name or "row"
+            if place not in written.columns:
+                written.insert(0, place, self.frame.index.to_numpy())
+        return pd.concat([written, projected.reset_index(drop=True)], axis=1)
+
     def summary(self) -> list[str]:
         """Everything that was recognised and decided, a line each; columns with the same decision share one."""
         lines = list(self.notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,12 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def fitted_facts(estimator: Any, method: str) -> dict[str, Any]:
-    """Return what a model file says of the fit itself, wherever its moments came from."""
+def fitted_facts(
+    estimator: Any, method: str, decisions: Sequence[Decision], origin: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a model file says of the fit itself, wherever its moments came from, in types that JSON knows."""
     result = estimator.result_
-    return {
+    facts = {
         "method": method,
         "estimator": type(estimator).__name__,
         "parameters": estimator.get_params(),
@@ -85,7 +87,11 @@ def fitted_facts(estimator: Any, method: str) -> dict[str, Any]:
         "explained_variance_ratio": estimator.explained_variance_ratio_,
         "versions": versions(),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        **origin,
+        "table_columns": [d.column for d in decisions],
+        "decisions": [{"column": d.column, "role": d.role, "why": d.why} for d in decisions],
     }
+    return dict(plain(facts))
 
 
 def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any
         Of types that JSON knows.
     """
     counts = prepared.labels.value_counts().sort_index()
-    facts = fitted_facts(estimator, method) | {
+    origin = {
         "sensitive": list(prepared.groups.columns),
         "groups": large_groups(counts),
         "target": None if prepared.target is None else prepared.target.name,
@@ -114,10 +120,8 @@ def provenance(prepared: Prepared, estimator: Any, method: str) -> dict[str, Any
         "rows_read": prepared.n_rows_read,
         "source": Path(prepared.source).name,
         "data_sha256": prepared.digest,
-        "table_columns": [d.column for d in prepared.decisions],
-        "decisions": [_decided(d) for d in prepared.decisions],
     }
-    return dict(plain(facts))
+    return fitted_facts(estimator, method, prepared.decisions, origin)
 
 
 def large_groups(counts: pd.Series) -> dict[str, int]:
@@ -125,7 +129,3 @@ def large_groups(counts: pd.Series) -> dict[str, int]:
     small = counts[counts < FEW]
     found = {str(label): int(count) for label, count in counts.items() if count >= FEW}
     return found | ({f"(groups of fewer than {FEW} rows)": int(small.sum())} if len(small) else {})
-
-
-def _decided(decision: Decision) -> dict[str, str]:
-    return {"column": decision.column, "role": decision.role, "why": decision.why}

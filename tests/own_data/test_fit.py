@@ -10,7 +10,6 @@ import pytest
 from extra_dimensions import three_axes
 
 import fairpca
-from fairpca import _cli_fit as cli_fit
 from fairpca import cli
 from fairpca.metrics import reconstruction_losses
 
@@ -214,7 +213,7 @@ def test_help_lists_the_parameters(monkeypatch, capsys):
 @pytest.mark.parametrize("value", ["-" * 50000, "9" * 4500, "[" * 900])
 def test_values_that_no_machine_reads_are_refused_or_words(value):
     with contextlib.suppress(ValueError):
-        assert isinstance(cli_fit.estimator_of("minmax", 2, [f"tol={value}"]).tol, str)
+        assert isinstance(cli.estimator_of("minmax", 2, [f"tol={value}"]).tol, str)
 
 
 def test_report_of_mbfpca_has_the_quantity_that_it_bounds(people, tmp_path, capsys):
@@ -271,7 +270,7 @@ def test_report_is_of_what_comes_back(people, tmp_path, capsys, method, sign):
     assert cli.main([*command, "--set", sign, "--report", "--out", str(tmp_path / "o.csv")]) == 0
     report = capsys.readouterr().out
     X, sex = table[list("abcd")], table["sex"].to_numpy()
-    model = cli_fit.estimator_of(method, 2, [sign]).fit(X, sensitive_features=sex)
+    model = cli.estimator_of(method, 2, [sign]).fit(X, sensitive_features=sex)
     left = X.to_numpy() - model.inverse_transform(model.transform(X))
     name = type(model).__name__
     slow = [np.sum(left[sex == group].var(axis=0)) for group in ("f", "m")]

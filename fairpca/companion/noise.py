@@ -1,4 +1,4 @@
-"""How far a summary of several runs moves when each run is repeated: what tolerances are derived from."""
+"""How far a summary of several runs moves when each run is repeated."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ def _summaries(values: np.ndarray, statistic: str) -> np.ndarray:
     return values.std(axis=1, ddof=1) if statistic == "sd" else values.mean(axis=1)
 
 
-def noise(values: np.ndarray, differences: np.ndarray, statistics: Iterable[str]) -> dict[str, float]:
-    """Return the standard deviation of the difference between a summary and that of the runs repeated.
+def noise(
+    values: np.ndarray, differences: np.ndarray, statistics: Iterable[str]
+) -> dict[str, float]:
+    """Return the deviation between a summary and that of the runs repeated.
 
-    Each run is moved by one of the differences that repetitions were seen to make, drawn at random and with a random
-    sign, so that a few repeated runs say what repeating all of them would do.
+    Each run is moved by one of the differences that repetitions were seen to make,
+    drawn at random and with a random sign, so that a few repeated runs say what
+    repeating all of them would do.
 
     Parameters
     ----------
@@ -39,10 +42,14 @@ def noise(values: np.ndarray, differences: np.ndarray, statistics: Iterable[str]
     dict of str to float
         By statistic; zero where nothing was repeated, so that nothing is allowed.
     """
-    values, differences = np.asarray(values, dtype=np.float64), np.asarray(differences, dtype=np.float64)
+    values = np.asarray(values, dtype=np.float64)
+    differences = np.asarray(differences, dtype=np.float64)
     if not len(differences):
         return dict.fromkeys(statistics, 0.0)
     rng = np.random.default_rng(0)
     shape = (_DRAWS, len(values))
     moved = values + rng.choice(differences, shape) * rng.choice([-1.0, 1.0], shape)
-    return {name: float(np.std(_summaries(moved, name) - _summaries(values[None], name))) for name in statistics}
+    return {
+        name: float(np.std(_summaries(moved, name) - _summaries(values[None], name)))
+        for name in statistics
+    }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairpca.experiments.engine.noise import STATISTICS, noise
+from fairpca.companion.noise import STATISTICS, noise
 
 
 def summary(values, statistic):
