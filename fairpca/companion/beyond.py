@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
-from fairpca._validation import Groups, encode_groups
+from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
 from fairpca.own_data import column_limits
 from fairpca.report import MEASURES, Rows, Settings, Split
@@ -19,6 +19,7 @@ __all__ = [
     "FAMILIES",
     "FAMILY",
     "differences",
+    "discriminant",
     "population",
     "prepared",
     "prices",
@@ -107,20 +108,20 @@ def prices(cells: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=5)
-def population(name: str, largest: int = 2000) -> tuple[np.ndarray, Groups]:
-    """Return rows and groups of a table, of a large one so many rows, drawn once."""
+def population(name: str, largest: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and group (0 or 1) of a table, of a large one so many rows."""
     data = load(name)
     rows = np.random.default_rng(len(data.X)).permutation(len(data.X))[:largest]
     X = np.asarray(data.X, dtype=float)[rows]
     groups = encode_groups(np.asarray(data.sensitive_features)[rows])
-    return X[:, np.ptp(X, axis=0) > 0], groups
+    return X[:, np.ptp(X, axis=0) > 0], groups.codes
 
 
-def sample(groups: Groups, sizes: tuple[int, int], rng: Any) -> np.ndarray:
+def sample(group: np.ndarray, sizes: tuple[int, int], rng: Any) -> np.ndarray:
     """Draw rows of both groups with replacement, fewer of the smaller group."""
-    order = np.argsort(groups.counts, kind="stable")
+    order = np.argsort(np.bincount(group), kind="stable")
     pairs = zip(order, sorted(sizes), strict=True)
-    return np.concatenate([rng.choice(groups.rows(int(g)), n) for g, n in pairs])
+    return np.concatenate([rng.choice(np.flatnonzero(group == g), n) for g, n in pairs])
 
 
 def prepared(
@@ -137,3 +138,16 @@ def prepared(
         spread = np.where(varies, spread, 1.0)
     clipped = (known, *(np.clip(rows, *limits) for rows in others))
     return [(rows - mean) / spread for rows in clipped]
+
+
+def discriminant(Z_train: np.ndarray, group: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Score rows by the linear discriminant of group 1 against group 0."""
+    centre, spread = Z_train.mean(axis=0), Z_train.std(axis=0)
+    constant = spread <= 1e-10 * max(float(spread.max(initial=0)), 1e-300)
+    spread = np.where(constant, np.inf, spread)
+    known, rows = (Z_train - centre) / spread, (Z - centre) / spread
+    first, second = (known[group == g] for g in (0, 1))
+    within = np.atleast_2d(np.cov(first.T, ddof=0) + np.cov(second.T, ddof=0)) / 2
+    ridge = 1e-3 * max(float(np.trace(within)) / len(within), 1e-12)
+    apart = second.mean(axis=0) - first.mean(axis=0)
+    return np.asarray(rows @ np.linalg.solve(within + ridge * np.eye(len(within)), apart))
