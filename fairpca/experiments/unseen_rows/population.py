@@ -9,7 +9,7 @@ import numpy as np
 
 from fairpca._validation import Groups, encode_groups
 from fairpca.datasets import load
-from fairpca.own_data import column_limits
+from fairpca.tables import column_limits
 
 __all__ = ["TABLES", "Scale", "population", "prepared", "sample"]
 
@@ -36,7 +36,7 @@ def sample(groups: Groups, sizes: tuple[int, int], rng: np.random.Generator) -> 
 
 
 def prepared(train: np.ndarray, *others: np.ndarray, scale: Scale = "standardise") -> list[np.ndarray]:
-    """Return training rows and others as the commands prepare them, by `train`: far values drawn in, then scaled."""
+    """Return training rows and others as the commands prepare them, by `train`: outliers clipped, then scaled."""
     limits = column_limits(train)
     known = np.clip(train, *limits)
     mean, spread = known.mean(axis=0), np.ones(known.shape[1])

@@ -12,7 +12,7 @@ from fairpca.experiments import get
 from fairpca.experiments.unseen_rows import coverage
 from fairpca.experiments.unseen_rows.coverage import RIVALS, run_block
 from fairpca.experiments.unseen_rows.population import TABLES, population, prepared, sample
-from fairpca.own_data import DrawIn
+from fairpca.tables import Winsorizer
 
 
 def test_samples_are_of_the_groups_and_sizes_asked_for():
@@ -42,7 +42,7 @@ def test_rows_are_prepared_as_the_commands_prepare_them(name):
     X, _ = population(name)
     train, new = X[::2], X[1::2].copy()
     new[0] *= 1e3
-    steps = make_pipeline(DrawIn(), StandardScaler())
+    steps = make_pipeline(Winsorizer(), StandardScaler())
     expected = steps.fit_transform(train), steps.transform(new)
     for ours, theirs in zip(prepared(train, new), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
