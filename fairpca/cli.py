@@ -27,7 +27,7 @@ from fairpca._files import Outputs
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
-    from fairpca.own_data import Prepared, Table
+    from fairpca.tables import Prepared, Table
 
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
@@ -69,10 +69,10 @@ _PREPARING: dict[str, dict[str, Any]] = {
         "choices": ("error", "own", "drop"),
         "help": "rows without a group (default error)",
     },
-    "--far": {
-        "default": "draw-in",
-        "choices": ("draw-in", "keep"),
-        "help": "pull values far from all others in to 20 times the usual range, changing your data (default draw-in)",
+    "--outliers": {
+        "default": "clip",
+        "choices": ("clip", "keep"),
+        "help": "clip values far from all others at 20 times the usual range, changing your data (default clip)",
     },
     "--min-different": {"type": int, "default": 10, "help": "leave out columns where fewer rows differ (default 10)"},
     "--max-levels": {"type": int, "default": 20, "help": "indicators of one category (default 20)"},
@@ -206,25 +206,24 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read(options: argparse.Namespace, path: str) -> Table:
-    from fairpca.own_data import read_table
+    from fairpca.tables import read_table
 
     return read_table(path, **_reading(options))
 
 
 def _prepare(options: argparse.Namespace) -> Prepared:
     """Read and prepare the table, and print what was decided."""
-    from fairpca.own_data import Rules, prepare
+    from fairpca.tables import Rules, prepare
 
     names = {"numbers": "number", "categories": "category", "drop": "drop", "keep": "keep"}
     given: dict[str, Any] = {name: tuple(_split(getattr(options, o), f"--{o}")) for name, o in names.items()}
-    for name in ("scale", "missing", "max_levels", "max_missing", "min_different"):
+    for name in ("scale", "missing", "outliers", "max_levels", "max_missing", "min_different"):
         given[name] = getattr(options, name)
-    rules = Rules(far=options.far.replace("-", " "), **given)  # type: ignore[arg-type]
     found = prepare(
         _read(options, options.data),
         _split(options.sensitive, "--sensitive"),
         options.target,
-        rules,
+        Rules(**given),
         missing_groups=options.missing_groups,
         cut=_cuts(options.cut),
         merge_below=options.merge_groups_below,
@@ -400,7 +399,7 @@ def _fit(options: argparse.Namespace) -> int:
 def _fit_rows(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import pandas as pd
 
-    from fairpca.own_data import SavedModel, csv_bytes, provenance
+    from fairpca.tables import SavedModel, csv_bytes, provenance
 
     prepared = _prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
@@ -508,8 +507,8 @@ def _check_batches(options: argparse.Namespace) -> None:
 def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import numpy as np
 
-    from fairpca.own_data import SavedModel, csv_bytes
     from fairpca.scale import file_digest
+    from fairpca.tables import SavedModel, csv_bytes
 
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(
@@ -598,7 +597,7 @@ def _add_apply(parser: argparse.ArgumentParser) -> None:
 def _apply(options: argparse.Namespace) -> int:
     import pandas as pd
 
-    from fairpca.own_data import csv_bytes, load_model
+    from fairpca.tables import csv_bytes, load_model
 
     if options.model == options.data == "-":
         raise ValueError("Model and data cannot both be standard input; give the name of a file for one of them.")
@@ -628,7 +627,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 def _inspect(options: argparse.Namespace) -> int:
     import json
 
-    from fairpca.own_data import load_model
+    from fairpca.tables import load_model
 
     model = load_model(options.model)
     if options.json:
@@ -664,8 +663,8 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from fairpca.own_data import csv_bytes, words_of
     from fairpca.report import compare, comparison_page
+    from fairpca.tables import csv_bytes, words_of
 
     wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
     dimensions = _dimensions(options.components)
@@ -735,8 +734,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
-    from fairpca.own_data import read_text_file
     from fairpca.report.build import built_report
+    from fairpca.tables import read_text_file
 
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     text = read_text_file(options.template) if options.template else template_text()
@@ -854,7 +853,7 @@ def _info(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     """Write features, the column `group`, and the column `label` where there is one."""
     from fairpca.datasets import load
-    from fairpca.own_data import csv_bytes
+    from fairpca.tables import csv_bytes
 
     out = options.out or f"{options.name}.csv"
     with Outputs({"--out": out}) as outputs:

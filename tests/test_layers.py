@@ -26,7 +26,7 @@ LAYERS = (
     "experiments",
     "published",
     "report plotting",
-    "own_data",
+    "tables",
     f"{ESTIMATORS} _base _collects _frontier",
     "metrics datasets synthetic",
     "_sensitive scale",
