@@ -22,7 +22,7 @@ from fairpca.companion.beyond import (
     table_rows,
 )
 from fairpca.datasets import load
-from fairpca.own_data import DrawIn
+from fairpca.tables import DrawIn
 from fairpca.report import known_methods
 
 COMPARED, UNSEEN = functions("beyond/all_methods"), functions("beyond/unseen_rows")
