@@ -49,7 +49,7 @@ def bundle(folder: Path = MODULES) -> str:
 
 def styles() -> str:
     """Return the colours and patterns of groups and methods as rules; a group's colour wins over its method's."""
-    looks = METHOD_STYLE | {f"g{group}": group_style(group) for group in range(8)}
+    looks = METHOD_STYLE | {"fairpca": METHOD_STYLE["minmax"]} | {f"g{group}": group_style(group) for group in range(8)}
     rules = []
     for kind, look in looks.items():
         dash = (

@@ -29,7 +29,8 @@ def statement(
 ) -> None:
     """Judge a statement of a paper by conditions that the page computed, and show the verdict.
 
-    With ``profile = "paper"`` the verdict is stored for the scoreboard; otherwise it must be the stored one.
+    With the profiles "paper" and "statements" the verdict is stored for the scoreboard; otherwise it must be the
+    stored one.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def statement(
     because = " ".join(filter(None, (because, note)))
     ours = f"not refuted in {attempts}: {evidence}" if verdict == "not refuted" else evidence
     now = dict(zip(COLUMNS, (name, ours, verdict, because), strict=True))
-    _store(paper, now, write=sys._getframe(1).f_globals.get("profile") == "paper")
+    _store(paper, now, write=sys._getframe(1).f_globals.get("profile") in ("paper", "statements"))
     text = str((claims if name in claims.index else settings).loc[name, "statement"]).rstrip(".")
     shown = f"The paper: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
     markup = html.escape(shown, quote=False).replace(f"Verdict: {verdict}.", f"<strong>Verdict: {verdict}.</strong>")
