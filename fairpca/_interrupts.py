@@ -1,11 +1,9 @@
-"""Signals: an interrupt (Ctrl-C) is never lost, and SIGTERM leaves nothing behind."""
+"""Signals: an interrupt (Ctrl-C) is never lost."""
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import threading
-from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -47,20 +45,3 @@ class HeedInterrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.seen = True
         raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM ends the process as an error would, so that temporary files are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are handled in the main thread only
-        return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)

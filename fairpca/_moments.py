@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca._archive import archive_bytes, parse_archive
+from fairpca._files import Outputs
 from fairpca._moment_sums import MomentSums
-from fairpca._outputs import Outputs
 from fairpca._validation import check_choice, check_given, check_weights, encode_groups, label_kinds, sorted_labels
 
 __all__ = ["Centering", "GroupMoments"]

@@ -9,7 +9,7 @@ import pytest
 import toy_experiment  # noqa: F401  (registers the toy)
 
 import fairpca
-from fairpca import cli
+from fairpca import _experiment_commands, cli
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -103,7 +103,7 @@ def test_errors_say_what_is_known(capsys, arguments, message):
 
 
 def test_fit_knows_every_estimator():
-    from fairpca._cli_fit import methods
+    from fairpca.cli import methods
 
     public = {name: getattr(fairpca, name) for name in fairpca.__all__ if name != "BaseFairPCA"}
     fitted = {
@@ -135,13 +135,13 @@ def test_run_that_lacks_data_says_what_to_do_without_a_traceback():
     from fairpca.experiments.engine.registry import Cell
     from fairpca.experiments.engine.runner import RunFailed
 
-    missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._files.DataError: Fetch it.\n"
+    missing = "Traceback …\nrequests.ConnectionError: no network\n\nfairpca.datasets._download.DataError: Fetch it.\n"
     cells = [Cell(dataset=name) for name in ("lfw", "steel")]
-    text = cli._explained(RunFailed("toy/first", dict.fromkeys(cells, missing), 3))
+    text = _experiment_commands._explained(RunFailed("toy/first", dict.fromkeys(cells, missing), 3))
     assert text.startswith("2 of 3 cells of 'toy/first' failed") and text.endswith("\nFetch it.")
     assert "Traceback" not in text and text.count("Fetch it.") == 1
     mixed = RunFailed("toy/first", {cells[0]: missing, cells[1]: "Traceback …\nZeroDivisionError: zero\n"}, 3)
-    assert cli._explained(mixed) == str(mixed)
+    assert _experiment_commands._explained(mixed) == str(mixed)
 
 
 def test_data_command_is_reached(capsys):

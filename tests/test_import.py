@@ -20,6 +20,7 @@ HEAVY = [
     "dask",
     "distributed",
     "requests",
+    "pooch",
 ]
 HEAVY += ["fairlearn", "pymanopt", "PIL"]
 

@@ -21,12 +21,12 @@ SOURCES = {
 ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca._HOME.values()} - {"solvers"}))
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _cli_choose _cli_compare _cli_fit _cli_moments _cli_model _cli_report _cli_table __main__",
+    "cli _experiment_commands __main__",
     "companion",
     "experiments",
     "published",
     "report plotting",
-    "own_data",
+    "tables",
     f"{ESTIMATORS} _base _collects _frontier",
     "metrics datasets synthetic",
     "_sensitive scale",
@@ -35,7 +35,7 @@ LAYERS = (
     "solvers",
     "_row_space",
     "linalg _options _archive _moment_sums",
-    "_validation _resources _tables _outputs _interrupts _threads",
+    "_validation _resources _tables _files _interrupts _threads",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 

@@ -55,7 +55,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 def for_users() -> Iterator[str]:
     """Yield what people call on their own rows: public methods of the classes, and what the parts for them export."""
     paths = [*(ROOT / "fairpca").glob("*.py")]
-    paths += [path for folder in ("report", "own_data", "scale") for path in (ROOT / "fairpca" / folder).rglob("*.py")]
+    paths += [path for folder in ("report", "tables", "scale") for path in (ROOT / "fairpca" / folder).rglob("*.py")]
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):

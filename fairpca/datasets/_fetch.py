@@ -9,7 +9,7 @@ from pathlib import Path
 from fairpca._resources import data_path
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._files import (
+from fairpca.datasets._download import (
     DataError,
     cache_folder,
     fetch_upstream,

@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fairpca._interrupts import terminable
 from fairpca.report.page import Html, join, page, tag
 
 __all__ = ["built_report", "template_text"]
@@ -58,7 +57,7 @@ def built_report(
         )
     words = MarkdownIt("commonmark").enable("table")
     parts: list[Any] = []
-    with terminable(), TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         numbers = Path(folder, "numbers.json")
         settings = {**parameters.get("settings", {}), "progress": progress}
         names: dict[str, Any] = {"__name__": "__main__"}

@@ -77,7 +77,7 @@ VU_FILES = {
 def no_network(monkeypatch, tmp_path):
     """An empty cache and addresses that refuse connections; the mirror stays if there is one."""
     monkeypatch.setenv("FAIRPCA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("fairpca.datasets._files.RAW_HOST", "http://127.0.0.1:9")
+    monkeypatch.setattr("fairpca.datasets._download.RAW_HOST", "http://127.0.0.1:9")
     monkeypatch.setattr("fairpca.datasets._lfw.ARCHIVE_HOST", "http://127.0.0.1:9")
 
 

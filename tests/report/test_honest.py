@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from fairpca import cli
-from fairpca.own_data import Rules, as_table, prepare
 from fairpca.report import Settings, analyse, compare, rate_gap_interval
 from fairpca.report import analysis as analysis_module
 from fairpca.report.cells import parts_of, selected
 from fairpca.report.intervals import gap_by_chance
+from fairpca.tables import Rules, as_table, prepare
 
 QUICK = Settings(kernel_rows=150, permutations=10, folds=3, tree_rounds=5)
 

@@ -22,8 +22,8 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
+from fairpca._files import Outputs
 from fairpca._interrupts import HeedInterrupts
-from fairpca._outputs import Outputs
 from fairpca._resources import data_path
 from fairpca._tables import read_table
 from fairpca.experiments.engine.attempts import compute
