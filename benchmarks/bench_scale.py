@@ -21,8 +21,8 @@ from timing import best_of_each, cpu_seconds
 from fairpca import GroupMoments
 from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
 from fairpca.experiments.scale.rows import Generated, in_own_process
-from fairpca.scale.frames import Columns
-from fairpca.scale.sources import file_parts
+from fairpca.scale.frames import ColumnChoice
+from fairpca.scale.readers import file_parts
 
 __all__ = ["run"]
 
@@ -49,7 +49,7 @@ def _reading(folder: Path, n: int) -> Iterator[tuple[str, float, float]]:
 
     def read(path: Path) -> None:
         for part in file_parts(path):
-            for _ in part.batches(Columns.of("group", None, None)):
+            for _ in part.batches(ColumnChoice.of("group", None, None)):
                 pass
 
     def multiply() -> None:

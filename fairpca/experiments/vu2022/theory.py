@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from fairpca import GroupMoments
 from fairpca.solvers.rfpca import ComplementObjective, polar_factor
-from fairpca.solvers.rfpca.objective import Variant
+from fairpca.solvers.rfpca.objective import RFPCAVariant
 
 __all__ = [
     "adversarial_problem",
@@ -68,7 +68,7 @@ def adversarial_problem(rng: np.random.Generator) -> ComplementObjective:
     mean = np.trace(moments, axis1=1, axis2=2) / p
     eps = rng.uniform(0, 3, 2) * mean * rng.integers(0, 2, 2) * rng.choice([0.01, 1])
     lam = float(rng.choice([0, 0.1, 0.5, 1, 2.5, 20]))
-    reading: Variant = "printed" if rng.random() < 0.5 else "corrected"
+    reading: RFPCAVariant = "printed" if rng.random() < 0.5 else "corrected"
     return ComplementObjective(moments, np.array([share, 1 - share]), k, lam, eps, reading)
 
 

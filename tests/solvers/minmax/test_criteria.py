@@ -11,7 +11,7 @@ from fairpca.solvers.minmax import criterion_value, rank_bound, solve_minmax, so
 from fairpca.solvers.minmax._criteria import GeometricMean
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._nash import solve_fantope_nash
-from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, reduce_rank
+from fairpca.solvers.minmax._newton_polish import FacePoint, FaceProblem, reduce_rank
 from fairpca.solvers.minmax._problem import certified_status, has_variance
 from fairpca.solvers.spectral import Pencil
 

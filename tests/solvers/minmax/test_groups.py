@@ -11,7 +11,7 @@ from fairpca.solvers.minmax import rank_bound, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._central import CentralPath, level, occupation
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._groups import _anisotropy
-from fairpca.solvers.minmax._polish import block_axes
+from fairpca.solvers.minmax._newton_polish import block_axes
 from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(
