@@ -27,7 +27,7 @@ LAYERS = (
     "published",
     "report plotting",
     "tables",
-    f"{ESTIMATORS} _base _collects _frontier",
+    f"{ESTIMATORS} _base _partial_fit _frontier",
     "metrics datasets synthetic",
     "_sensitive scale",
     "wide",
