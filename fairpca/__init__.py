@@ -58,13 +58,13 @@ _MODULES = (
     "experiments",
     "linalg",
     "metrics",
-    "own_data",
     "plotting",
     "published",
     "report",
     "scale",
     "solvers",
     "synthetic",
+    "tables",
 )
 
 

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _experiment_commands
-from fairpca._files import Outputs
+from fairpca._files import Outputs, file_digest
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
-    from fairpca.own_data import Prepared, Table
+    from fairpca.tables import Prepared, Table
 
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
@@ -69,10 +69,10 @@ _PREPARING: dict[str, dict[str, Any]] = {
         "choices": ("error", "own", "drop"),
         "help": "rows without a group (default error)",
     },
-    "--far": {
-        "default": "draw-in",
-        "choices": ("draw-in", "keep"),
-        "help": "pull values far from all others in to 20 times the usual range, changing your data (default draw-in)",
+    "--outliers": {
+        "default": "clip",
+        "choices": ("clip", "keep"),
+        "help": "clip values far from all others at 20 times the usual range, changing your data (default clip)",
     },
     "--min-different": {"type": int, "default": 10, "help": "leave out columns where fewer rows differ (default 10)"},
     "--max-levels": {"type": int, "default": 20, "help": "indicators of one category (default 20)"},
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        kept = getattr(options, "store", None) or getattr(options, "template_out", None)
+        kept = getattr(options, "template_out", None)
         nothing = arguments[0] in (*_COMMANDS, "scoreboard") and arguments[0] != "data" and not kept
         what = "Stopped; nothing was written." if nothing else "Stopped; what was finished is kept."
         print(f"\nfairpca: {str(stop) or what}", file=sys.stderr)
@@ -206,25 +206,24 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read(options: argparse.Namespace, path: str) -> Table:
-    from fairpca.own_data import read_table
+    from fairpca.tables import read_table
 
     return read_table(path, **_reading(options))
 
 
 def _prepare(options: argparse.Namespace) -> Prepared:
     """Read and prepare the table, and print what was decided."""
-    from fairpca.own_data import Rules, prepare
+    from fairpca.tables import Rules, prepare
 
     names = {"numbers": "number", "categories": "category", "drop": "drop", "keep": "keep"}
     given: dict[str, Any] = {name: tuple(_split(getattr(options, o), f"--{o}")) for name, o in names.items()}
-    for name in ("scale", "missing", "max_levels", "max_missing", "min_different"):
+    for name in ("scale", "missing", "outliers", "max_levels", "max_missing", "min_different"):
         given[name] = getattr(options, name)
-    rules = Rules(far=options.far.replace("-", " "), **given)  # type: ignore[arg-type]
     found = prepare(
         _read(options, options.data),
         _split(options.sensitive, "--sensitive"),
         options.target,
-        rules,
+        Rules(**given),
         missing_groups=options.missing_groups,
         cut=_cuts(options.cut),
         merge_below=options.merge_groups_below,
@@ -400,7 +399,7 @@ def _fit(options: argparse.Namespace) -> int:
 def _fit_rows(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import pandas as pd
 
-    from fairpca.own_data import SavedModel, csv_bytes, provenance
+    from fairpca.tables import SavedModel, csv_bytes, provenance
 
     prepared = _prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
@@ -463,12 +462,11 @@ def _add_moments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drop", default="", metavar=_COLUMNS, help="columns that are no features")
     parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     parser.add_argument("--out", required=True, metavar="FILE.npz", help="file for the moments")
-    parser.add_argument("--store", metavar="FILE", help="SQLite file that keeps finished parts, to go on after a stop")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _moments(options: argparse.Namespace) -> int:
-    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs:
+    with Outputs({"--out": options.out}, _files(options.data)) as outputs:
         moments = _read_moments(options)
         outputs.write({"--out": moments.to_bytes()})
     groups = list(zip(moments.labels, moments.counts, strict=True))[:10]
@@ -490,7 +488,7 @@ def _in_batches(data: Sequence[str]) -> bool:
 
 def _files(data: Sequence[str]) -> list[str]:
     """Return the names of the files that are read."""
-    from fairpca.scale.sources import expanded
+    from fairpca.scale.readers import expanded
 
     return [file for name in data for file in expanded(name)]
 
@@ -508,8 +506,7 @@ def _check_batches(options: argparse.Namespace) -> None:
 def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import numpy as np
 
-    from fairpca.own_data import SavedModel, csv_bytes
-    from fairpca.scale import file_digest
+    from fairpca.tables import SavedModel, csv_bytes
 
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(
@@ -554,7 +551,7 @@ def _read_moments(options: argparse.Namespace) -> GroupMoments:
 
     if not options.sensitive:
         raise ValueError("name the column(s) with the groups: --sensitive COLUMN.")
-    weight, store = getattr(options, "weight", None), getattr(options, "store", None)
+    weight = getattr(options, "weight", None)
     sensitive = _split(options.sensitive, "--sensitive")
     features = _split(getattr(options, "features", ""), "--features") or None
     dropped = _split(options.drop, "--drop")
@@ -575,7 +572,6 @@ def _read_moments(options: argparse.Namespace) -> GroupMoments:
             sensitive=sensitive[0] if len(sensitive) == 1 else sensitive,
             features=features,
             weight=weight,
-            store=store,
             progress=lambda where, rows: bar.update(rows) and None,
         )
 
@@ -598,7 +594,7 @@ def _add_apply(parser: argparse.ArgumentParser) -> None:
 def _apply(options: argparse.Namespace) -> int:
     import pandas as pd
 
-    from fairpca.own_data import csv_bytes, load_model
+    from fairpca.tables import csv_bytes, load_model
 
     if options.model == options.data == "-":
         raise ValueError("Model and data cannot both be standard input; give the name of a file for one of them.")
@@ -628,7 +624,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 def _inspect(options: argparse.Namespace) -> int:
     import json
 
-    from fairpca.own_data import load_model
+    from fairpca.tables import load_model
 
     model = load_model(options.model)
     if options.json:
@@ -664,8 +660,8 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from fairpca.own_data import csv_bytes, words_of
     from fairpca.report import compare, comparison_page
+    from fairpca.tables import csv_bytes, words_of
 
     wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
     dimensions = _dimensions(options.components)
@@ -735,8 +731,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
-    from fairpca.own_data import read_text_file
     from fairpca.report.build import built_report
+    from fairpca.tables import read_text_file
 
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     text = read_text_file(options.template) if options.template else template_text()
@@ -854,7 +850,7 @@ def _info(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     """Write features, the column `group`, and the column `label` where there is one."""
     from fairpca.datasets import load
-    from fairpca.own_data import csv_bytes
+    from fairpca.tables import csv_bytes
 
     out = options.out or f"{options.name}.csv"
     with Outputs({"--out": out}) as outputs:

@@ -54,7 +54,7 @@ SECTIONED = [
     "fairpca.experiments",
     "fairpca.linalg",
     "fairpca.metrics",
-    "fairpca.own_data",
+    "fairpca.tables",
     "fairpca.plotting",
     "fairpca.published",
     "fairpca.report",

@@ -11,9 +11,9 @@ from sklearn.datasets import load_diabetes
 
 from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
-from fairpca.own_data import column_limits
 from fairpca.report import MEASURES, Rows, Settings, Split
 from fairpca.report.statistics import paired_differences
+from fairpca.tables import column_limits
 
 __all__ = [
     "FAMILIES",

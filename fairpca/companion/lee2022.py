@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from time import process_time
@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca import FPCA, MBFPCA, PCA
+from fairpca import FPCA, MBFPCA, PCA, published
 from fairpca.companion.noise import noise
-from fairpca.datasets import Dataset, load
+from fairpca.datasets import Dataset, load, standardise
+from fairpca.linalg import orthonormal
 from fairpca.metrics import (
     communality,
     explained_variance_percent,
@@ -24,20 +25,28 @@ from fairpca.metrics import (
     mmd_squared,
     rbf_svm_report,
 )
+from fairpca.synthetic import lee_synthetic2
 
 __all__ = [
     "AGAIN",
     "DIAGNOSIS",
+    "FIVE_NUMBERS",
     "METRICS",
     "PROTECTED",
     "RULES",
     "SOLVER",
+    "as_drawn",
+    "authors_repeats",
+    "authors_seconds",
     "bandwidth",
     "cap",
+    "climb",
     "compile_kernels",
+    "eigenvector_variances",
     "estimator",
     "fitted",
     "grain",
+    "growth",
     "half_sphere",
     "mixture_parts",
     "noise_rows",
@@ -46,6 +55,7 @@ __all__ = [
     "plane",
     "score",
     "solved",
+    "synthetic2_parts",
 ]
 
 Protocol = Literal["printed", "stated"]
@@ -265,3 +275,106 @@ def mixture_parts(
         "its common factor": ((spread[2] - 0.1) / 3, 1.0),
     }
     return measured, 100 * float(side.mean()), len(one)
+
+
+Part = tuple[np.ndarray, np.ndarray]
+FIVE_NUMBERS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
+
+
+def synthetic2_parts(p: int, split: int, protocol: str) -> tuple[Part, Part]:
+    """Return training part and test part of synthetic data 2, each as rows and groups."""
+    if protocol == "printed":
+        train, test = load("synthetic2", p=p, split=split)
+        return (train.X, train.group_code), (test.X, test.group_code)
+    # One sample for all splits of a dimension; 168 and 72 rows of each group.
+    X, groups = lee_synthetic2(p, protocol="stated", random_state=p)
+    orders = [
+        240 * g + np.random.default_rng([p, split, g]).permutation(240) for g in (0, 1)
+    ]
+    rows = np.concatenate([order[:168] for order in orders])
+    others = np.concatenate([order[168:] for order in orders])
+    learnt, held_out = standardise(X[rows], X[others])
+    return (learnt, groups[rows]), (held_out, groups[others])
+
+
+def as_drawn(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Give values of one method the dimensions that the authors' script gives them.
+
+    The script lays out each table of 10 splits and 9 dimensions dimension by dimension,
+    but repeats the labels 20, 30, …, 100 row by row.
+    """
+    ordered = cells.sort_values(["p", "split"])
+    widths = sorted(set(ordered["p"]))
+    labels = np.tile(widths, len(ordered) // len(widths))
+    return pd.DataFrame({"p": labels, metric: ordered[metric].to_numpy()})
+
+
+def authors_repeats(metric: str) -> dict[str, float]:
+    """Return the standard deviation of a statistic over runs of the authors' program.
+
+    With tau = 1 and tau = 0.1 the penalty is never raised, so that their files hold two
+    runs of one computation. Pooled over dimensions.
+    """
+    table = published.load("lee2022", "fig2_fig3_stored")
+    table = table[(table["method"] == "mbfpca") & (table["metric"] == metric)]
+    statistics = [*FIVE_NUMBERS, "mean"]
+    first, second = (
+        table[table["setting"] == tau].set_index("p")[statistics]
+        for tau in ("tau=1", "tau=1e-1")
+    )
+    squares = ((first - second) ** 2).mean() / 2
+    return {str(name): float(value) for name, value in np.sqrt(squares).items()}
+
+
+def authors_seconds(method: str, setting: str) -> dict[int, float]:
+    """Return the authors' mean times on synthetic data 2 by p."""
+    table = published.load("lee2022", "fig2_fig3_stored")
+    rows = table[(table["method"] == method) & (table["metric"] == "seconds")]
+    rows = rows[rows["setting"] == setting]
+    return {int(p): float(t) for p, t in zip(rows["p"], rows["mean"], strict=True)}
+
+
+def growth(times: dict[int, float]) -> float:
+    """Return the power of p at which times grow, by least squares on logarithms."""
+    logs = np.log(list(times)), np.log(list(times.values()))
+    return float(np.polyfit(*logs, 1)[0])
+
+
+def climb(
+    value: Callable[[np.ndarray], float],
+    V: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    size: float,
+    steps: int,
+) -> tuple[np.ndarray, float]:
+    """Raise a function of an orthonormal frame by random turns, kept if they help."""
+    best = value(V)
+    for _ in range(steps):
+        W = orthonormal(V + size * rng.standard_normal(V.shape) / np.sqrt(len(V)))
+        found = value(W)
+        size *= 1.2 if found > best else 0.97
+        if found > best:
+            best, V = found, W
+    return V, best
+
+
+def eigenvector_variances(P: np.ndarray, S: np.ndarray, X: np.ndarray) -> pd.DataFrame:
+    """Return the share of the variance of X along each eigenvector of P, in percent.
+
+    Inside eigenvalues that agree to 1e-5, the principal axes of S are the basis.
+    """
+    w, U = np.linalg.eigh(P)
+    w, U = np.clip(w[::-1], 0.0, None), U[:, ::-1].copy()
+    start = 0
+    for stop in range(1, len(w) + 1):
+        if stop < len(w) and w[stop - 1] - w[stop] <= 1e-5:
+            continue
+        E = U[:, start:stop]
+        inside = E.T @ S @ E
+        axes = np.linalg.eigh((inside + inside.T) / 2)[1][:, ::-1]
+        U[:, start:stop], start = E @ axes, stop
+    C = np.cov(X.T, bias=True)
+    shares = 100.0 * np.sum(U * (C @ U), axis=0) / np.trace(C)
+    index = np.arange(1, len(w) + 1)
+    return pd.DataFrame({"index": index, "eigenvalue": w, "pct_var": shares})

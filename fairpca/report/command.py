@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from fairpca.own_data import Rules
+from fairpca.tables import Rules
 
 __all__ = ["command"]
 
@@ -47,7 +47,7 @@ def _option(name: str, value: Any, usual: Any) -> list[str]:
         usual = None
     if value is None or value == usual:
         return []
-    text = {"draw in": "draw-in", "\t": "tab"}.get(value, value) if isinstance(value, str) else value
+    text = {"\t": "tab"}.get(value, value) if isinstance(value, str) else value
     return [f"--{name.replace('_', '-')}", str(text)]
 
 

@@ -148,7 +148,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in types that JSON knows; ``None`` is what could not be estimated."""
-        from fairpca.own_data import plain, versions
+        from fairpca.tables import plain, versions
 
         return {
             "level": self.level,
@@ -241,7 +241,7 @@ def compare(
         Names as in ``known_methods()``; default those of :data:`FAST_METHODS` that are installed. ``["all"]`` takes
         every one.
     preparation : transformer, optional
-        Fitted anew to each training part, such as :func:`fairpca.own_data.column_transformer`.
+        Fitted anew to each training part, such as :func:`fairpca.tables.column_transformer`.
     n_parts : int, default=5
         Parts of the cross-fitting.
     level : float, default=0.95

@@ -11,7 +11,7 @@ import pandas as pd
 import fairpca
 from fairpca._validation import encode_groups
 from fairpca.metrics import average_reconstruction_error, mmd_squared, reconstruction_errors, reconstruction_losses
-from fairpca.own_data import Prepared
+from fairpca.tables import Prepared
 
 __all__ = [
     "against_pca",

@@ -290,7 +290,7 @@ def test_docstrings_are_clean_on_the_api_page(tmp_path: Path) -> None:
     shown = {name for name, entry in app.env.domains["py"].objects.items() if not entry.aliased}
     assert {"fairpca.PCA", "fairpca.RFPCA.path", "fairpca.FPCA.problem", "fairpca.metrics.mmd_squared"} <= shown
     assert {f"fairpca.{name}" for name in fairpca.__all__ if name != "__version__"} <= shown
-    assert {"fairpca.report.compare", "fairpca.report.GroupScorer.score", "fairpca.own_data.prepare"} <= shown
+    assert {"fairpca.report.compare", "fairpca.report.GroupScorer.score", "fairpca.tables.prepare"} <= shown
     # What a family of solvers or the package itself exports is shown there, and not a second time.
     things = {id(pydoc.locate(name)) for name in shown}
     for module in PUBLIC_MODULES:

@@ -22,8 +22,8 @@ from fairpca.companion.beyond import (
     table_rows,
 )
 from fairpca.datasets import load
-from fairpca.own_data import DrawIn
 from fairpca.report import known_methods
+from fairpca.tables import DrawIn
 
 COMPARED, UNSEEN = functions("beyond/all_methods"), functions("beyond/unseen_rows")
 

@@ -233,7 +233,6 @@ def test_types_and_columns_are_compared_between_files(people, tmp_path):
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"weight": "g"}, ValueError, "named twice"),
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"features": "x"}, ValueError, "must be a list"),
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"features": []}, ValueError, "features is empty"),
-        (pd.DataFrame({"g": [1], "x": [1.0]}), {"store": "s.sqlite"}, ValueError, "keeps the parts of files"),
         (pd.DataFrame({"g": [1], "x": [-1.0]}), {"weight": "x", "features": ["x"]}, ValueError, "named twice"),
         (pd.DataFrame({"g": [1], "x": [1.0], "w": [-1.0]}), {"weight": "w"}, ValueError, "'w' is -1.0 in row 0"),
         (pd.DataFrame([[1, 2.0, 3.0]], columns=["g", "x", "x"]), {}, ValueError, "'x' occur twice"),

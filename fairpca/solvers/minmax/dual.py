@@ -8,7 +8,8 @@ import numpy as np
 
 from fairpca._validation import check_number
 from fairpca.solvers.minmax._ascent import ExactDimension
-from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
+from fairpca.solvers.minmax._line_search import LineOptimum, maximise_on_line
+from fairpca.solvers.minmax._nonconstant_groups import only_varying, solve_for_varying
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
@@ -20,7 +21,6 @@ from fairpca.solvers.minmax._problem import (
     told_of_limit,
     trivial_result,
 )
-from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit

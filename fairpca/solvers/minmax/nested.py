@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.minmax._criteria import GeometricMean, Small, WorstGroup
-from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax._line_search import maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,

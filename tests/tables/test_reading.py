@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca.own_data import as_table, read_table
-from fairpca.own_data import reading as reading_module
+from fairpca.tables import as_table, read_table
+from fairpca.tables import reading as reading_module
 
 ROWS = 12
 FRAME = pd.DataFrame(

@@ -14,11 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._bytes import as_utf8, plain_name, read_bytes
-from fairpca.own_data._layout import SEPARATOR_HINT
-from fairpca.own_data._silent import silent_notes
-from fairpca.own_data._text import read_text
-from fairpca.own_data._values import MISSING_MARKS, Decimals, recognised
+from fairpca.tables._csv import SEPARATOR_HINT, read_text, silent_notes
+from fairpca.tables._encoding import as_utf8, plain_name, read_bytes
+from fairpca.tables._values import MISSING_MARKS, Decimals, recognised
 
 __all__ = ["Table", "as_table", "read_table"]
 

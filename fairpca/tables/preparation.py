@@ -1,4 +1,4 @@
-"""From somebody's table to a matrix: a scikit-learn ``ColumnTransformer`` whose every decision is declared."""
+"""Prepare a user's table: a scikit-learn ``ColumnTransformer`` whose every decision is declared."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._decisions import MISSING, Decision, Rules, decide, numbers_of, words_of
-from fairpca.own_data._far import DrawIn, unusual_numbers
-from fairpca.own_data._proxies import joint_proxy, proxies, strong
-from fairpca.own_data.reading import Table, as_table
+from fairpca.tables._outliers import Winsorizer, unusual_numbers
+from fairpca.tables._proxies import joint_proxy, proxies, strong
+from fairpca.tables._roles import MISSING, Decision, Rules, decide, numbers_of, words_of
+from fairpca.tables.reading import Table, as_table
 
 OTHER = "(other)"
 
@@ -55,7 +55,7 @@ def as_words(columns: Any) -> pd.DataFrame:
     return pd.DataFrame(words, index=frame.index, dtype=object)
 
 
-def column_transformer(decisions: Sequence[Decision], scale: str = "standardise", far: str = "draw in") -> Any:
+def column_transformer(decisions: Sequence[Decision], scale: str = "standardise", outliers: str = "clip") -> Any:
     """Return the preparation as an unfitted scikit-learn transformer, to be the first step of a Pipeline.
 
     Levels are fixed; medians, means and scales are learned by its ``fit``, from the training rows only.
@@ -66,7 +66,7 @@ def column_transformer(decisions: Sequence[Decision], scale: str = "standardise"
         What becomes of each column.
     scale : {"standardise", "none"}
         Whether numbers, dates and pairs are standardised.
-    far : {"draw in", "keep"}
+    outliers : {"clip", "keep"}
         What happens to values far from all others.
 
     Returns
@@ -81,7 +81,7 @@ def column_transformer(decisions: Sequence[Decision], scale: str = "standardise"
     scaling = [StandardScaler()] if scale == "standardise" else []
     numbers = make_pipeline(
         FunctionTransformer(as_numbers, feature_names_out="one-to-one"),
-        *([DrawIn()] if far == "draw in" else []),
+        *([Winsorizer()] if outliers == "clip" else []),
         SimpleImputer(strategy="median", keep_empty_features=True),
         *scaling,
     )
@@ -160,7 +160,7 @@ class Prepared:
 
     def transformer(self) -> Any:
         """Return the preparation, an unfitted ``ColumnTransformer``."""
-        return column_transformer(self.decisions, self.rules.scale, self.rules.far)
+        return column_transformer(self.decisions, self.rules.scale, self.rules.outliers)
 
     def features(self) -> pd.DataFrame:
         """Return the matrix of features of all rows, prepared with medians, means and scales of all rows."""

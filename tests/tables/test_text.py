@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fairpca import cli
-from fairpca.own_data import read_table
+from fairpca.tables import read_table
 
 GOOD = "a,b,sex\n" + "".join(f"{i}.5,{i * i % 7},{'fm'[i % 2]}\n" for i in range(12))
 

@@ -241,7 +241,7 @@ def test_report_of_extra_dimensions_is_of_the_map(tmp_path, capsys):
     table, group = three_axes()
     X = table.to_numpy()
     table.assign(group=group).to_csv(path, index=False)
-    command = ["fit", "minmax", str(path), "--sensitive", "group", "--scale", "none", "--far", "keep", "--report"]
+    command = ["fit", "minmax", str(path), "--sensitive", "group", "--scale", "none", "--outliers", "keep", "--report"]
     command += ["--components", "1", "--set", "centering=group", "--set", "extra_dimensions=True"]
     assert cli.main([*command, "--out", str(tmp_path / "o.csv")]) == 0
     told = capsys.readouterr()
@@ -266,7 +266,7 @@ def test_report_of_extra_dimensions_is_of_the_map(tmp_path, capsys):
 def test_report_is_of_what_comes_back(people, tmp_path, capsys, method, sign):
     """An oblique code has a decoder of its own, and FPCA its scale; a projection on the span knows neither."""
     path, table = people
-    command = ["fit", method, str(path), "--sensitive", "sex", "--drop", "old", "--scale", "none", "--far", "keep"]
+    command = ["fit", method, str(path), "--sensitive", "sex", "--drop", "old", "--scale", "none", "--outliers", "keep"]
     assert cli.main([*command, "--set", sign, "--report", "--out", str(tmp_path / "o.csv")]) == 0
     report = capsys.readouterr().out
     X, sex = table[list("abcd")], table["sex"].to_numpy()

@@ -9,8 +9,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from fairpca import PCA
-from fairpca.own_data import DrawIn, Rules, as_table, prepare
-from fairpca.own_data._far import column_limits
+from fairpca.tables import Rules, Winsorizer, as_table, prepare
+from fairpca.tables._outliers import column_limits
 
 N = 60
 
@@ -151,9 +151,9 @@ def test_far_values_are_drawn_in_and_that_is_said(people):
     big.loc[7, "code"] = 999999.0
     found = prepare(as_table(big), ["sex"])
     (decision,) = [d for d in found.decisions if d.column == "code"]
-    assert "1 far from all others are drawn in to" in decision.why
+    assert "1 far from all others are clipped at" in decision.why
     assert found.features()["code"].iloc[7] < 25 and found.features()["code"].drop(8).std() > 0.3
-    kept = prepare(as_table(big), ["sex"], rules=Rules(far="keep"))
+    kept = prepare(as_table(big), ["sex"], rules=Rules(outliers="keep"))
     assert kept.features()["code"].iloc[7] > 22.3, "one value carries the column"
     np.testing.assert_allclose(found.features()["x"], kept.features()["x"])
 
@@ -172,10 +172,10 @@ def test_columns_that_hardly_vary_are_left_out(people):
     assert roles(prepare(as_table(big), ["sex"], rules=Rules(min_different=9)))["rare"] == "number"
 
 
-def test_draw_in_is_an_estimator():
+def test_winsorizer_is_an_estimator():
     from sklearn.utils.estimator_checks import check_estimator
 
-    check_estimator(DrawIn(), on_skip=None)
+    check_estimator(Winsorizer(), on_skip=None)
 
 
 def test_wrong_columns(people):

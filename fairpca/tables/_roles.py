@@ -1,4 +1,4 @@
-"""What becomes of every column: decided by rules that are stated, and that a user may override."""
+"""Decide what becomes of every column, by stated rules that a user may override."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.own_data._far import limits
-from fairpca.own_data._notations import looks_like_time
-from fairpca.own_data._values import number_of
+from fairpca.tables._outliers import limits
+from fairpca.tables._values import looks_like_time, number_of
 
 __all__ = ["Decision", "Rules", "decide"]
 
@@ -43,8 +42,8 @@ class Rules:
         A column with a larger share of missing values is left out.
     min_different : int
         A column where fewer rows differ from its most frequent value is left out.
-    far : {"draw in", "keep"}
-        What happens to values far from all others (see :class:`fairpca.own_data.DrawIn`).
+    outliers : {"clip", "keep"}
+        What happens to values far from all others (see :class:`fairpca.tables.Winsorizer`).
     numbers, categories, drop, keep : tuple of str
         Columns that are taken as numbers, as categories, never, or in spite of a rule that would leave them out.
     """
@@ -54,7 +53,7 @@ class Rules:
     max_levels: int = 20
     max_missing: float = 0.5
     min_different: int = 10
-    far: Literal["draw in", "keep"] = "draw in"
+    outliers: Literal["clip", "keep"] = "clip"
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -65,7 +64,7 @@ class Rules:
 
         check_choice("scale", self.scale, ("standardise", "none"))
         check_choice("missing", self.missing, ("impute", "drop", "error"))
-        check_choice("far", self.far, ("draw in", "keep"))
+        check_choice("outliers", self.outliers, ("clip", "keep"))
         check_number("min_different", self.min_different, low=1, integer=True)
         check_number("max_levels", self.max_levels, low=2, integer=True)
         check_number("max_missing", self.max_missing, low=0, high=1)
@@ -178,13 +177,13 @@ def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
     parts = [what]
     if missing:
         parts.append(f"{missing} missing get the median")
-    if column.dtype.kind in "iuf" and rules.far == "draw in":
+    if column.dtype.kind in "iuf" and rules.outliers == "clip":
         values = numbers_of(column)
         low, high = limits(values)
         far = int(np.sum((values < low) | (values > high)))
         if far:
             parts.append(
-                f"{far} far from all others are drawn in to {low if (values < low).any() else high:.4g}; --far"
+                f"{far} far from all others are clipped at {low if (values < low).any() else high:.4g}; --outliers"
             )
     parts.append("standardised" if rules.scale == "standardise" else "not scaled")
     return "; ".join(parts)

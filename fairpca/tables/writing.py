@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca.own_data._decisions import FEW, Decision
-from fairpca.own_data.preparation import Prepared
+from fairpca.tables._roles import FEW, Decision
+from fairpca.tables.preparation import Prepared
 
 __all__ = ["csv_bytes", "fitted_facts", "plain", "provenance", "versions"]
 

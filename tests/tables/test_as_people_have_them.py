@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from fairpca import cli
-from fairpca.own_data import Rules, _bytes, as_table, prepare, read_table, reading
 from fairpca.report import analyse
+from fairpca.tables import Rules, _encoding, as_table, prepare, read_table, reading
 
 N = 120
 
@@ -69,7 +69,7 @@ def test_a_title_line_and_empty_rows(people, tmp_path, name, capsys):
 def test_codes_for_missing_values_and_single_rows_are_pointed_out(people):
     age = np.random.default_rng(1).normal(40, 10, N)
     table = people.assign(age=np.where(np.arange(N) % 7 == 0, -999, age), pay=np.r_[5000.0, age[1:]])
-    found = prepare(as_table(table), ["sex"], rules=Rules(far="keep")).warnings
+    found = prepare(as_table(table), ["sex"], rules=Rules(outliers="keep")).warnings
     (code,) = [w for w in found if "--missing-marks -999" in w]
     assert f"'age' is -999 in {(N + 6) // 7} rows" in code
     assert not list(prepare(as_table(people), ["sex"]).warnings)
@@ -122,7 +122,7 @@ def test_small_groups_are_merged_and_their_price_is_said(people, tmp_path):
 
 
 def test_compressed_tables_are_bounded(people, tmp_path, monkeypatch):
-    monkeypatch.setattr(_bytes, "SMALLEST_LIMIT", 10**6)
+    monkeypatch.setattr(_encoding, "SMALLEST_LIMIT", 10**6)
     for name in ("t.csv.gz", "t.zip"):
         path = tmp_path / name
         bomb = b"a,b\n" + b"1,2\n" * (5 * 10**6)

@@ -11,7 +11,7 @@ from extra_dimensions import three_axes
 
 import fairpca
 from fairpca import cli
-from fairpca.own_data import Rules, SavedModel, as_table, load_model, prepare, provenance, read_table
+from fairpca.tables import Rules, SavedModel, as_table, load_model, prepare, provenance, read_table
 
 N = 80
 

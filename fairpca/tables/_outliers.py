@@ -1,4 +1,4 @@
-"""Values so far from all others that they are codes (999999) or slips: drawn in to a limit, and that is said."""
+"""Clip extreme outliers, such as 999999 used as a code, and report them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["DrawIn", "column_limits", "limits", "unusual_numbers"]
+__all__ = ["Winsorizer", "column_limits", "limits", "unusual_numbers"]
 
 SENTINELS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
 FAR = 15.0  # standard deviations
@@ -31,7 +31,7 @@ def limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits beyond which values are drawn in, of each column of a table without missing values.
+    """Return the limits beyond which values are clipped, of each column of a table without missing values.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def unusual_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     return found[:_SAID] + ([f"such codes and rows are in {more} more columns."] if more > 0 else [])
 
 
-class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Draw values in to limits that are learned from the training rows; missing ones stay missing.
+class Winsorizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Clip values at limits that are learned from the training rows; missing ones stay missing.
 
     One such value would otherwise carry the variance of its column, and the projection of the new row that has one.
 
@@ -93,9 +93,9 @@ class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fairpca.own_data import DrawIn
+    >>> from fairpca.tables import Winsorizer
     >>> rows = np.arange(100.0)[:, None]
-    >>> float(DrawIn().fit(rows).transform([[999999.0]])[0, 0])
+    >>> float(Winsorizer().fit(rows).transform([[999999.0]])[0, 0])
     940.5
     """
 
@@ -110,7 +110,7 @@ class DrawIn(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Draw in."""
+        """Clip."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         return np.clip(X, self.low_, self.high_)

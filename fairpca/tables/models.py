@@ -18,11 +18,11 @@ import pandas as pd
 
 from fairpca._archive import archive_bytes, parse_archive
 from fairpca._moments import GroupMoments
-from fairpca.own_data._bytes import read_bytes
-from fairpca.own_data._decisions import MISSING, Decision, numbers_of, words_of
-from fairpca.own_data._values import number_of
-from fairpca.own_data.reading import Table
-from fairpca.own_data.writing import fitted_facts
+from fairpca.tables._encoding import read_bytes
+from fairpca.tables._roles import MISSING, Decision, numbers_of, words_of
+from fairpca.tables._values import number_of
+from fairpca.tables.reading import Table
+from fairpca.tables.writing import fitted_facts
 
 __all__ = ["SavedModel", "load_model"]
 
@@ -65,7 +65,7 @@ class SavedModel:
         Parameters
         ----------
         transformer : ColumnTransformer
-            What :func:`fairpca.own_data.column_transformer` gave, fitted.
+            What :func:`fairpca.tables.column_transformer` gave, fitted.
         estimator : transformer
             Fitted on what it returns; with ``inverse_transform``.
         decisions : sequence of Decision
@@ -334,9 +334,9 @@ def _learned(transformer: Any) -> dict[str, np.ndarray]:
     numbers, pairs = steps.get("numbers"), steps.get("pairs")
     fill = numbers.named_steps["simpleimputer"].statistics_ if numbers is not None else empty
     found: dict[str, np.ndarray] = {"fill": np.asarray(fill, dtype=float)}
-    drawn = numbers.named_steps.get("drawin") if numbers is not None else None
-    found["low"] = np.full(len(fill), -np.inf) if drawn is None else drawn.low_
-    found["high"] = np.full(len(fill), np.inf) if drawn is None else drawn.high_
+    clipped = numbers.named_steps.get("winsorizer") if numbers is not None else None
+    found["low"] = np.full(len(fill), -np.inf) if clipped is None else clipped.low_
+    found["high"] = np.full(len(fill), np.inf) if clipped is None else clipped.high_
     for prefix, step, size in (("", numbers, len(fill)), ("pair_", pairs, None)):
         scaler = step.named_steps.get("standardscaler") if step is not None else None
         width = (
