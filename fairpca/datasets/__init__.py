@@ -14,6 +14,7 @@ from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
 from fairpca.datasets._download import ChecksumError, DataError, cache_folder, mirror_folder
+from fairpca.datasets._examples import example
 from fairpca.datasets._fetch import digest, fetch, verify, where
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
 from fairpca.datasets._standardise import standardise
@@ -27,6 +28,7 @@ __all__ = [
     "cache_folder",
     "describe",
     "digest",
+    "example",
     "facts",
     "fetch",
     "load",

@@ -123,7 +123,7 @@ class Comparison:
         ax : Axes, optional
             Where to draw.
         """
-        from fairpca.plotting import group_style, new_axes
+        from fairpca.plotting import method_style, new_axes
 
         ax = new_axes(ax)
         rows = self._rows(n_components).set_index(["method", "metric"])
@@ -135,7 +135,7 @@ class Comparison:
             if (method, x) not in rows.index or (method, y) not in rows.index:
                 continue
             at, up = rows.loc[(method, x)], rows.loc[(method, y)]
-            style = group_style(number)
+            style = method_style(method, number)
             if not np.isnan(up["low"]):
                 ax.plot([at["estimate"]] * 2, [up["low"], up["high"]], color=style.color, linewidth=1, alpha=0.6)
             name = self.titles.get(method, method)

