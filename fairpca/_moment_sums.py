@@ -129,9 +129,7 @@ class MomentSums:
             self.counts, self._starts, self._offsets, self.scatters = grown
         return at
 
-    def _add_chunk(
-        self, g: int, near: _Near, taken: np.ndarray, chunk: np.ndarray, weights: np.ndarray | None
-    ) -> None:
+    def _add_chunk(self, g: int, near: _Near, taken: np.ndarray, chunk: np.ndarray, weights: np.ndarray | None) -> None:
         """Add rows of one group to the sums about its start, or to the group where they are far from that."""
         ones = np.ones(len(taken)) if weights is None else weights
         n: float = len(taken) if weights is None else float(weights.sum())

@@ -159,7 +159,6 @@ class Kernel:
 
     def fantope(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positive eigenvalues of the projection of `A` on the Fantope, and their eigenvectors."""
-
         kept = np.zeros(0)
 
         def needed(w: np.ndarray) -> int:
