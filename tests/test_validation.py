@@ -75,4 +75,3 @@ def test_fixed_width_text_is_grouped_as_numpy_sorts_it(texts):
         groups = encode_groups(column)
         assert groups.labels == tuple(labels.tolist())
         np.testing.assert_array_equal(groups.codes, codes)
-
