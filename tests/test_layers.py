@@ -21,7 +21,7 @@ SOURCES = {
 ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca._HOME.values()} - {"solvers"}))
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
-    "cli _experiment_commands __main__",
+    "cli __main__",
     "companion",
     "experiments",
     "published",
