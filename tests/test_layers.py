@@ -35,7 +35,7 @@ LAYERS = (
     "solvers",
     "_row_space",
     "linalg _options _archive _moment_sums",
-    "_validation _resources _tables _files _interrupts _threads",
+    "_validation _resources _tables _files _threads",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 
