@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import report
-from fairpca.experiments import load_results, stored_names
+from fairpca.companion import records
 from fairpca.published import papers, scoreboard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,7 +171,7 @@ def test_codemeta_uses_its_vocabulary() -> None:
 
 def test_all_results_can_be_computed_in_an_afternoon() -> None:
     """The recorded processor seconds of all stored results, on two processors."""
-    seconds = sum(load_results(name).provenance["cpu_seconds"] for name in stored_names())
+    seconds = sum(record["cpu_seconds"] for record in records().values())
     assert seconds / 2 < MINUTES * 60
 
 
