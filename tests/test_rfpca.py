@@ -23,7 +23,7 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_subgradient,
 )
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
-from fairpca.solvers.rfpca._starts import pair_planes
+from fairpca.solvers.rfpca.groups import pair_planes
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ except ImportError:  # not on Windows
 
 from fairpca._files import Outputs
 from fairpca._interrupts import HeedInterrupts
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.experiments.engine.attempts import compute
 from fairpca.experiments.engine.frames import CELL, cells_frame, read_cells, write_cells
 from fairpca.experiments.engine.inputs import input_digest
