@@ -19,8 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_info
 
 import fairpca
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.companion._frames import Cells, canonical_json, cells_frame, read_cells, write_cells
 from fairpca.datasets import cache_folder
 

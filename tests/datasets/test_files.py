@@ -28,7 +28,7 @@ from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, na
 from fairpca.datasets import _download as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._registry import Upstream, bundled_names, faces_digest, upstream, upstream_keys
+from fairpca.datasets._download import Upstream, bundled_names, faces_digest, upstream, upstream_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = b"a,b,DummyMain,group\n" + b"".join(b"%d,%d,0,%d\n" % (i, i * i, i % 2) for i in range(2000))
@@ -207,7 +207,7 @@ def test_a_cache_below_a_file(cache, server, monkeypatch, tmp_path):
 
 def fetching_script() -> str:
     return (
-        "from fairpca.datasets import _download as f; from fairpca.datasets._registry import Upstream\n"
+        "from fairpca.datasets import _download as f; from fairpca.datasets._download import Upstream\n"
         f"f.RAW_HOST = {files.RAW_HOST!r}\n"
         f"file = Upstream({FILE.repository!r}, {FILE.commit!r}, {FILE.path!r}, {FILE.sha256!r}, {FILE.size})\n"
         "print(f.fetch_upstream(file, 'biodeg', progress=False))\n"

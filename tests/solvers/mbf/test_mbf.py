@@ -27,9 +27,9 @@ from fairpca.solvers.mbf import (
     solve_repms,
 )
 from fairpca.solvers.mbf import solve as mbf_module
-from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Budget
 from fairpca.solvers.mbf._scouts import send_scouts
+from fairpca.solvers.mbf._subproblem import GaussNewton
 from fairpca.solvers.mbf.continuation import _trapped, along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
