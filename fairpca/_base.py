@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
+from fairpca._partial_fit import PartialFitMixin, check_two_rows, fitting, one_group
 from fairpca._row_space import RowSpace
 from fairpca._threads import one_blas_thread
 from fairpca._validation import (
@@ -48,7 +48,7 @@ def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
     )
 
 
-class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
     While `fit`, `partial_fit`, `path` or `frontier` runs on fewer than 400 features, BLAS has one thread in the whole
@@ -194,7 +194,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
                 if all(model._rotates() for model in models):
                     space = RowSpace.of(rows, max(model.n_components for model in models))
                     rows = rows if space is None else space.rows
-                moments = CollectsMoments._moments_of(models[0], rows, y, groups, None)
+                moments = PartialFitMixin._moments_of(models[0], rows, y, groups, None)
                 sensitive_features = None
             for model in models:
                 model._accept_moments(moments, sensitive_features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["Outputs"]
+__all__ = ["Outputs", "file_digest"]
 
 _Name = str | os.PathLike[str]
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
@@ -111,6 +112,12 @@ class Outputs:
         else:
             stream.write(content)
         self._standard_output.flush()
+
+
+def file_digest(path: _Name) -> str:
+    """Return the SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _is_stream(path: Path) -> bool:

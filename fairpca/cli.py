@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import fairpca
 from fairpca import _experiment_commands
-from fairpca._files import Outputs
+from fairpca._files import Outputs, file_digest
 
 if TYPE_CHECKING:
     from fairpca import GroupMoments
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        kept = getattr(options, "store", None) or getattr(options, "template_out", None)
+        kept = getattr(options, "template_out", None)
         nothing = arguments[0] in (*_COMMANDS, "scoreboard") and arguments[0] != "data" and not kept
         what = "Stopped; nothing was written." if nothing else "Stopped; what was finished is kept."
         print(f"\nfairpca: {str(stop) or what}", file=sys.stderr)
@@ -462,12 +462,11 @@ def _add_moments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drop", default="", metavar=_COLUMNS, help="columns that are no features")
     parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
     parser.add_argument("--out", required=True, metavar="FILE.npz", help="file for the moments")
-    parser.add_argument("--store", metavar="FILE", help="SQLite file that keeps finished parts, to go on after a stop")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _moments(options: argparse.Namespace) -> int:
-    with Outputs({"--out": options.out}, [*_files(options.data), options.store]) as outputs:
+    with Outputs({"--out": options.out}, _files(options.data)) as outputs:
         moments = _read_moments(options)
         outputs.write({"--out": moments.to_bytes()})
     groups = list(zip(moments.labels, moments.counts, strict=True))[:10]
@@ -489,7 +488,7 @@ def _in_batches(data: Sequence[str]) -> bool:
 
 def _files(data: Sequence[str]) -> list[str]:
     """Return the names of the files that are read."""
-    from fairpca.scale.sources import expanded
+    from fairpca.scale.readers import expanded
 
     return [file for name in data for file in expanded(name)]
 
@@ -507,7 +506,6 @@ def _check_batches(options: argparse.Namespace) -> None:
 def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import numpy as np
 
-    from fairpca.scale import file_digest
     from fairpca.tables import SavedModel, csv_bytes
 
     if not hasattr(estimator, "partial_fit"):
@@ -553,7 +551,7 @@ def _read_moments(options: argparse.Namespace) -> GroupMoments:
 
     if not options.sensitive:
         raise ValueError("name the column(s) with the groups: --sensitive COLUMN.")
-    weight, store = getattr(options, "weight", None), getattr(options, "store", None)
+    weight = getattr(options, "weight", None)
     sensitive = _split(options.sensitive, "--sensitive")
     features = _split(getattr(options, "features", ""), "--features") or None
     dropped = _split(options.drop, "--drop")
@@ -574,7 +572,6 @@ def _read_moments(options: argparse.Namespace) -> GroupMoments:
             sensitive=sensitive[0] if len(sensitive) == 1 else sensitive,
             features=features,
             weight=weight,
-            store=store,
             progress=lambda where, rows: bar.update(rows) and None,
         )
 

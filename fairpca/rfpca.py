@@ -22,7 +22,7 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_path,
     solve_rfpca_subgradient,
 )
-from fairpca.solvers.rfpca.objective import Variant
+from fairpca.solvers.rfpca.objective import RFPCAVariant
 from fairpca.solvers.rfpca.subgradient import Keep, Retraction
 
 __all__ = ["RFPCA", "RFPCAOptions"]
@@ -140,7 +140,7 @@ class RFPCA(FrontierMixin, BaseFairPCA):
         alpha: float = 0.15,
         eps: Sequence[float] | Mapping[Any, float] | None = None,
         solver: Literal["exact", "subgradient", "mm"] = "exact",
-        variant: Variant = "corrected",
+        variant: RFPCAVariant = "corrected",
         centering: Centering = "overall",
         max_iter: int = 1000,
         random_state: Any = None,

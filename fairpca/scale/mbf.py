@@ -14,11 +14,11 @@ from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_number
 from fairpca.linalg import top_eigenpairs
 from fairpca.scale.batches import with_typed_labels
-from fairpca.scale.frames import Columns
+from fairpca.scale.frames import ColumnChoice
 from fairpca.scale.mmd import kernel_sums, numbered_rows, project
 from fairpca.scale.samples import RowSample
 from fairpca.solvers import SolverResult
-from fairpca.solvers.mbf import Comparison, MBFSettings, solve_mbf
+from fairpca.solvers.mbf import ComparedRows, MBFSettings, solve_mbf
 
 __all__ = ["GatheredRows", "gather_rows", "solve_in_batches"]
 
@@ -76,7 +76,7 @@ def gather_rows(
     sums: MomentSums | None = None
     sample = RowSample(sample_size, seed)
     names: Sequence[str] = ()
-    for first, X, groups, given in numbered_rows(source, Columns.of(sensitive, features, None)):
+    for first, X, groups, given in numbered_rows(source, ColumnChoice.of(sensitive, features, None)):
         names = given
         sums = MomentSums(X.shape[1]) if sums is None else sums
         sums.add(X, groups)
@@ -101,12 +101,10 @@ def solve_in_batches(
     sigma: float,
     settings: MBFSettings,
     *,
-    client: Any = None,
-    store: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> SolverResult:
     """Search on the sample until the exact MMD² of all rows meets `tau`; see :meth:`fairpca.MBFPCA.fit_batches`."""
-    comparison = Comparison(np.arange(len(data.centred)), data.groups.codes)
+    comparison = ComparedRows(np.arange(len(data.centred)), data.groups.codes)
 
     def search(target: float) -> SolverResult:
         return solve_mbf(data.centred, [comparison], n_components, target, sigma, settings, covariance=data.covariance)
@@ -114,7 +112,7 @@ def solve_in_batches(
     def exact(result: SolverResult) -> float:
         projection = _Projection(result.V, data.moments.mean)
         Z, groups = project(data.source, projection, sensitive=data.sensitive, features=data.features)
-        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads, client=client, store=store).total()
+        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads).total()
         if progress is not None:
             seconds = perf_counter() - data.began
             progress(f"{seconds:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")

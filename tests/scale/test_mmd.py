@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA, PCA, GroupMoments, metrics, scale
 from fairpca._validation import encode_groups
-from fairpca.scale import parts as _parts
 from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 
@@ -39,36 +38,15 @@ def test_blocks_of_any_size_give_the_metric(n_groups, seed, block, offset):
         np.testing.assert_allclose(found, known, atol=1e-12 if offset else 1e-14)
 
 
-def test_bits_do_not_depend_on_threads_and_pairs_are_computed_once(tmp_path, monkeypatch):
-    from fairpca.solvers.mmd import pair_sums
-
+def test_bits_do_not_depend_on_threads():
     rng = np.random.default_rng(0)
     Z, groups = rng.standard_normal((300, 3)), rng.integers(0, 2, 300)
-    reference = scale.kernel_sums(Z, groups, 2.0, block=40)
-    threaded = scale.kernel_sums(Z, groups, 2.0, block=40, n_jobs=3)
-    np.testing.assert_array_equal(reference.sums, threaded.sums)
-    calls = []
-    real = pair_sums.kernel_sum
-
-    def counting(first, second, sigma):
-        if len(calls) == 10:
-            raise KeyboardInterrupt
-        calls.append(sigma)
-        return real(first, second, sigma)
-
-    store = tmp_path / "pairs.sqlite"
-    monkeypatch.setattr(pair_sums, "kernel_sum", counting)
-    monkeypatch.setattr("fairpca.scale.mmd.code_of", lambda function: "one code")
-    with pytest.raises(KeyboardInterrupt):
-        scale.kernel_sums(Z, groups, 2.0, block=40, store=store)
-    monkeypatch.setattr(pair_sums, "kernel_sum", real)
-    steps = []
-    resumed = scale.kernel_sums(
-        Z, groups, 2.0, block=40, store=store, progress=lambda done, total: steps.append((done, total))
+    reference, steps = scale.kernel_sums(Z, groups, 2.0, block=40), []
+    threaded = scale.kernel_sums(
+        Z, groups, 2.0, block=40, n_jobs=3, progress=lambda done, total: steps.append((done, total))
     )
-    np.testing.assert_array_equal(resumed.sums, reference.sums)
-    pairs = steps[-1][1]
-    assert len(steps) == pairs - 10 and steps[-1] == (pairs, pairs)
+    np.testing.assert_array_equal(reference.sums, threaded.sums)
+    assert steps == [(number, steps[0][1]) for number in range(1, len(steps) + 1)] and steps[-1][0] == steps[-1][1]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -144,11 +122,11 @@ def batches(people):
     return [people.iloc[start : start + 160] for start in range(0, len(people), 160)]
 
 
-def test_a_sample_guides_and_all_rows_decide(people, batches, tmp_path):
+def test_a_sample_guides_and_all_rows_decide(people, batches):
     X, sex = people[list("abcde")], people["sex"]
     lines = []
     model = MBFPCA(2, tau=0.05, n_starts=1, random_state=0)
-    model.fit_batches(batches, sensitive="sex", sample_size=700, store=tmp_path / "s.sqlite", progress=lines.append)
+    model.fit_batches(batches, sensitive="sex", sample_size=700, progress=lines.append)
     extra = model.result_.extra
     assert model.result_.status == "converged" and model.mmd2_ <= 0.05
     Z = model.transform(X)
@@ -231,17 +209,3 @@ def test_what_is_refused_is_explained(batches, message, call):
 def test_batches_of_a_single_group_are_announced(batches):
     with pytest.warns(UserWarning, match="single group"):
         MBFPCA().fit_batches([batch[batch["sex"] == "f"] for batch in batches], sensitive="sex")
-
-
-def test_kept_values_that_were_damaged_are_computed_again(tmp_path):
-    import sqlite3
-
-    kept = _parts.Kept(tmp_path / "s.sqlite", "mmd/block pairs", "code")
-    kept.put_value({"pair": 1}, 2.5)
-    assert kept.get_value({"pair": 1}) == 2.5 and kept.get_value({"pair": 2}) is None
-    with sqlite3.connect(tmp_path / "s.sqlite") as connection:
-        connection.execute("UPDATE cells SET payload = replace(payload, '2.5', '3.5')")
-    connection.close()
-    assert kept.get_value({"pair": 1}) is None
-    kept.put_value({"pair": 1}, 2.5)
-    assert kept.get_value({"pair": 1}) == 2.5

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from fairpca.experiments.engine import attendance
 from fairpca.experiments.engine.attempts import Attempt, Task, attempt, failed_attempt
-from fairpca.scale import attendance
 
 __all__ = ["ClusterError", "here", "in_processes", "on_cluster"]
 

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from fairpca._validation import check_choice
-from fairpca.solvers.rfpca.objective import Variant, published_lam
+from fairpca.solvers.rfpca.objective import RFPCAVariant, published_lam
 
 __all__ = ["check_problem", "penalty_used", "sizes"]
 
@@ -45,10 +45,10 @@ def sizes(moments: np.ndarray, eps: np.ndarray) -> np.ndarray:
 
 
 def penalty_used(
-    variant: Variant, moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, d: int, lam: float
+    variant: RFPCAVariant, moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, d: int, lam: float
 ) -> float:
     """Return the penalty of a problem: `lam`, or what the published code makes of it."""
-    check_choice("variant", variant, get_args(Variant))
+    check_choice("variant", variant, get_args(RFPCAVariant))
     if variant != "vu2022_code":
         return float(lam)
     if len(moments) != 2:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairpca.solvers.minmax import solve_fantope_minmax
 from fairpca.solvers.rfpca.exact import solve_rfpca
-from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.rfpca.objective import GroupObjective, RFPCAVariant, reconstruction_errors
 
 __all__ = ["pair_planes", "tangent_planes"]
 
@@ -50,7 +50,13 @@ def tangent_planes(moments: np.ndarray, objective: GroupObjective, V: np.ndarray
 
 
 def pair_planes(
-    moments: np.ndarray, shares: np.ndarray, d: int, lam: float, eps: np.ndarray, variant: Variant, errors: np.ndarray
+    moments: np.ndarray,
+    shares: np.ndarray,
+    d: int,
+    lam: float,
+    eps: np.ndarray,
+    variant: RFPCAVariant,
+    errors: np.ndarray,
 ) -> Iterator[np.ndarray]:
     """Yield the exact solutions for two of the groups alone; of many groups those whose `errors` differ the most."""
     pairs = sorted(combinations(range(len(moments)), 2), key=lambda pair: -abs(errors[pair[0]] - errors[pair[1]]))

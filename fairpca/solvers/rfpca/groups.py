@@ -25,7 +25,7 @@ from fairpca.solvers.result import CONTRADICTION, SolverResult, Status, consiste
 from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
 from fairpca.solvers.rfpca._starts import pair_planes, tangent_planes
-from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.rfpca.objective import GroupObjective, RFPCAVariant, reconstruction_errors
 from fairpca.solvers.rfpca.subgradient import random_starts
 from fairpca.solvers.spectral import in_units, result_in_units, unit_of
 
@@ -46,7 +46,7 @@ def solve_rfpca_groups(
     lam: float,
     eps: np.ndarray,
     *,
-    variant: Variant = "corrected",
+    variant: RFPCAVariant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     starts: Iterable[np.ndarray] = (),

@@ -29,7 +29,7 @@ __all__ = [
     "worst_case_error",
 ]
 
-Variant = Literal["corrected", "printed", "vu2022_code"]
+RFPCAVariant = Literal["corrected", "printed", "vu2022_code"]
 
 
 def ambiguity_radii(alpha: float, counts: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ class TwoGroupObjective:
     shares: tuple[float, float]
     lam: float
     eps: tuple[float, float]
-    variant: Variant = "corrected"
+    variant: RFPCAVariant = "corrected"
 
     def __post_init__(self) -> None:
         p0, p1 = self.shares
@@ -221,7 +221,7 @@ class GroupObjective:
         Ordered pairs (a, a'); for two groups (0, 1) and (1, 0), that is J_0 and J_1.
     """
 
-    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant = "corrected") -> None:
+    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: RFPCAVariant = "corrected") -> None:
         self.shares = np.asarray(shares, dtype=float)
         self.lam = lam
         first, second = np.indices((len(self.shares),) * 2).reshape(2, -1)

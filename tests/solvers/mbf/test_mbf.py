@@ -17,7 +17,7 @@ from fairpca.datasets import load
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
 from fairpca.solvers.mbf import (
-    Comparison,
+    ComparedRows,
     MBFProblem,
     MBFSettings,
     REPMSOptions,
@@ -626,7 +626,7 @@ def test_fourier_laplacian_approaches_the_exact_one():
 
 def test_solver_takes_arrays_and_counts():
     X, codes = two_groups()
-    result = solve_mbf(X, [Comparison(np.arange(len(X)), codes)], 2, 0.02, 2.0, MBFSettings(n_starts=2))
+    result = solve_mbf(X, [ComparedRows(np.arange(len(X)), codes)], 2, 0.02, 2.0, MBFSettings(n_starts=2))
     assert result.V.shape == (6, 2)
     assert result.extra["n_starts"] >= 2
     assert result.extra["n_evaluations"] == pytest.approx(result.history["evaluations"][-1], abs=60)

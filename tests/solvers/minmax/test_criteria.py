@@ -9,7 +9,7 @@ from minmax_cases import KINDS, certify, criterion, moments, own_sums, relaxatio
 
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_path, solve_minmax_sdp
 from fairpca.solvers.minmax._criteria import GeometricMean
-from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, reduce_rank
+from fairpca.solvers.minmax._newton_polish import FacePoint, FaceProblem, reduce_rank
 from fairpca.solvers.minmax._problem import certified_status, has_variance
 from fairpca.solvers.spectral import Pencil
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from minmax_cases import KINDS, certify, moments, own_sums
 
 from fairpca.linalg import subspace_distance
-from fairpca.solvers.minmax import _line, solve_minmax, solve_minmax_path
-from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax import _line_search, solve_minmax, solve_minmax_path
+from fairpca.solvers.minmax._line_search import maximise_on_line
 from fairpca.solvers.minmax.dual import _dense_limit
 from fairpca.solvers.spectral import Pencil
 
@@ -149,8 +149,8 @@ def test_the_second_half_of_the_steps_closes_the_bracket(seed, monkeypatch):
     """Whatever the model proposes: here always a point next to the one it starts from."""
     M = moments("wishart", 2, 7, seed)
     a = own_sums(M, 3)
-    monkeypatch.setattr(_line, "_model_root", lambda x, slope, low, high: x.t + np.copysign(1e-12, slope))
-    monkeypatch.setattr(_line, "_tangents_meet", lambda low, high: low.t + 1e-12)
+    monkeypatch.setattr(_line_search, "_model_root", lambda x, slope, low, high: x.t + np.copysign(1e-12, slope))
+    monkeypatch.setattr(_line_search, "_tangents_meet", lambda low, high: low.t + 1e-12)
     found = maximise_on_line(M[0], M[1], a[0], a[1], 3)
     assert found.phi == pytest.approx(solve_minmax(M, 3).objective, rel=1e-12)
     assert (a - found.sums).max() == pytest.approx(found.phi, rel=1e-12)

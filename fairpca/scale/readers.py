@@ -1,21 +1,21 @@
-"""Everything that holds a table, as a stream of batches that know where they stand."""
+"""Read a table of any source as a stream of batches that know where they stand."""
 
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fairpca.scale.frames import NO_NUMBERS, Columns
+from fairpca.scale.frames import NO_NUMBERS, ColumnChoice
 
-__all__ = ["FilePart", "batches", "csv_names", "file_digest", "file_parts", "is_csv", "is_files"]
+__all__ = ["FilePart", "batches", "csv_names", "expanded", "file_parts", "is_csv", "is_files"]
 
 _BYTES = 2**25  # of a batch of float64 values
 _NO_NUMBER = re.compile(r"CSV column #(\d+): Row #(\d+): CSV conversion error to double: invalid value ('.*')", re.S)
@@ -24,8 +24,6 @@ _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"
 
 def arrow(module: str = "pyarrow") -> Any:
     """Import a module of pyarrow, or say how to get it."""
-    from importlib import import_module
-
     try:
         return import_module(module)
     except ImportError as error:
@@ -34,7 +32,7 @@ def arrow(module: str = "pyarrow") -> Any:
         ) from error
 
 
-def batches(source: Any, columns: Columns) -> Iterator[tuple[str, Any]]:
+def batches(source: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
     """Yield (where, frame) of a source that is no list of files; frames are of pandas or record batches of Arrow."""
     kind = type(source)
     if isinstance(source, pd.DataFrame):
@@ -95,7 +93,7 @@ def _batch_rows(n_columns: int) -> int:
     return max(512, min(65536, _BYTES // (8 * max(n_columns, 1))))
 
 
-def _of_dataset(dataset: Any, columns: Columns) -> Iterator[tuple[str, Any]]:
+def _of_dataset(dataset: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
     names = columns.names
     rows = _batch_rows(len(names or dataset.schema.names))
     try:
@@ -119,7 +117,7 @@ def _of_dataset(dataset: Any, columns: Columns) -> Iterator[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class FilePart:
-    """What is read at once, and may be kept: a row group of a Parquet file, or a whole CSV file.
+    """What is read at once: a row group of a Parquet file, or a whole CSV file.
 
     Attributes
     ----------
@@ -151,7 +149,7 @@ class FilePart:
                 f"{self.path} was changed during the run, so that parts of it would not belong together; start again."
             )
 
-    def batches(self, columns: Columns) -> Iterator[tuple[str, Any]]:
+    def batches(self, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
         """Yield (where, record batch) of the part."""
         self.check_unchanged()
         with naming(self.path):
@@ -202,23 +200,6 @@ def file_parts(source: Any) -> list[FilePart]:
     return parts
 
 
-def file_digest(path: str) -> str:
-    """SHA-256 of a file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def expanded(name: str) -> list[str]:
     """Return the files that a path, glob or folder means, in order."""
     if os.path.isdir(name):
@@ -249,7 +230,7 @@ def _state(path: str) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def _of_row_group(part: FilePart, columns: Columns) -> Iterator[tuple[str, Any]]:
+def _of_row_group(part: FilePart, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
     # Pages that carry a checksum are verified; many writers give none.
     with arrow("pyarrow.parquet").ParquetFile(part.path, page_checksum_verification=True) as file:
         present = file.schema_arrow.names
@@ -258,7 +239,7 @@ def _of_row_group(part: FilePart, columns: Columns) -> Iterator[tuple[str, Any]]
         yield from _counted(part.where, file.iter_batches(batch_size=rows, row_groups=[part.number], columns=names))
 
 
-def _to_read(columns: Columns, present: list[str]) -> list[str] | None:
+def _to_read(columns: ColumnChoice, present: list[str]) -> list[str] | None:
     """Return the columns to read; None reads all, where whoever settles the columns has something to say about them."""
     names = columns.names
     if names is None or not set(names) <= set(present) or (columns.closed and len(names) < len(present)):
@@ -278,7 +259,7 @@ def _csv_schema(path: str) -> Any:
         return arrow("pyarrow.csv").open_csv(stream).schema
 
 
-def _of_csv(path: str, columns: Columns) -> Iterator[tuple[str, Any]]:
+def _of_csv(path: str, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
     """Read a CSV file in blocks: features and weights as numbers, groups as text, whatever the first block has."""
     pa, csv = arrow(), arrow("pyarrow.csv")
     schema = _csv_schema(path)

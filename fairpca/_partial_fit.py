@@ -18,7 +18,7 @@ from fairpca._moments import GroupMoments
 from fairpca._threads import one_blas_thread
 from fairpca._validation import Groups, check_given, few_groups
 
-__all__ = ["CollectsMoments", "check_two_rows", "fitting", "one_group"]
+__all__ = ["PartialFitMixin", "check_two_rows", "fitting", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
 
@@ -57,7 +57,7 @@ def check_two_rows(moments: GroupMoments) -> None:
         )
 
 
-class CollectsMoments(metaclass=ABCMeta):
+class PartialFitMixin(metaclass=ABCMeta):
     """``partial_fit``: batches of rows become moments, which are solved at its end or in ``solve``."""
 
     _needs_rows: bool
