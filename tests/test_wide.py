@@ -131,29 +131,32 @@ def test_a_multiple_of_the_identity_moves_the_sum_and_not_its_error(shift):
     assert sums[1] - 3 * shift == pytest.approx(sums[0], rel=1e-9)
 
 
-def test_what_is_wrong_is_said():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("read once", lambda X, group, _: WideRows(iter([(X, group)]))),
+        ("no rows", lambda *_: WideRows(lambda: [])),
+        (
+            r"infinite values in feature\(s\) \[3\]",
+            lambda X, group, _: WideRows(np.where(np.arange(12) == 3, np.nan, X), group),
+        ),
+        ("already know their groups", lambda X, group, rows: PCA().fit(rows, sensitive_features=group)),
+        ("WideRows are for", lambda X, group, rows: FPCA().fit(rows)),
+        ('fairness="dp"', lambda X, group, rows: MeanFairPCA(fairness="eop").fit(rows)),
+        ('solver="dual" only', lambda X, group, rows: MinMaxFairPCA(solver="mw").fit(rows)),
+        ("between 1 and 11", lambda X, group, rows: solve_minmax_wide(rows, 12)),
+        ("between 1 and 11", lambda X, group, rows: MeanFairPCA(12).fit(rows)),
+        ("max_iter must be an integer", lambda X, group, rows: solve_minmax_wide(rows, 3, max_iter=2.5)),
+    ],
+)
+def test_what_is_wrong_is_said(message, call):
     X, group = table(2, n=40, p=12)
-    rows = WideRows(X, group)
-    with pytest.raises(TypeError, match="read once"):
-        WideRows(iter([(X, group)]))
-    with pytest.raises(ValueError, match="no rows"):
-        WideRows(lambda: [])
-    with pytest.raises(ValueError, match=r"NaN or infinite values in feature\(s\) \[3\]"):
-        WideRows(np.where(np.arange(12) == 3, np.nan, X), group)
-    with pytest.raises(ValueError, match="already know their groups"):
-        PCA().fit(rows, sensitive_features=group)
-    with pytest.raises(TypeError, match="WideRows are for"):
-        FPCA().fit(rows)
-    with pytest.raises(ValueError, match='fairness="dp"'):
-        MeanFairPCA(fairness="eop").fit(rows)
-    with pytest.raises(ValueError, match='solver="dual" only'):
-        MinMaxFairPCA(solver="mw").fit(rows)
-    with pytest.raises(ValueError, match="between 1 and 11"):
-        solve_minmax_wide(rows, 12)
-    with pytest.raises(ValueError, match="between 1 and 11"):
-        MeanFairPCA(12).fit(rows)
-    with pytest.raises(TypeError, match="max_iter must be an integer"):
-        solve_minmax_wide(rows, 3, max_iter=2.5)
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(X, group, WideRows(X, group))
+
+
+def test_rows_that_change_between_passes_and_a_single_group():
+    X, group = table(2, n=40, p=12)
     with pytest.warns(UserWarning, match="single group"):
         MeanFairPCA(2).fit(WideRows(X))
     calls = []

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from time import process_time
@@ -17,6 +17,7 @@ import pandas as pd
 from fairpca import FPCA, MBFPCA, PCA, published
 from fairpca.companion.noise import noise
 from fairpca.datasets import Dataset, load, standardise
+from fairpca.linalg import orthonormal
 from fairpca.metrics import (
     communality,
     explained_variance_percent,
@@ -39,7 +40,9 @@ __all__ = [
     "authors_seconds",
     "bandwidth",
     "cap",
+    "climb",
     "compile_kernels",
+    "eigenvector_variances",
     "estimator",
     "fitted",
     "grain",
@@ -335,3 +338,43 @@ def growth(times: dict[int, float]) -> float:
     """Return the power of p at which times grow, by least squares on logarithms."""
     logs = np.log(list(times)), np.log(list(times.values()))
     return float(np.polyfit(*logs, 1)[0])
+
+
+def climb(
+    value: Callable[[np.ndarray], float],
+    V: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    size: float,
+    steps: int,
+) -> tuple[np.ndarray, float]:
+    """Raise a function of an orthonormal frame by random turns, kept if they help."""
+    best = value(V)
+    for _ in range(steps):
+        W = orthonormal(V + size * rng.standard_normal(V.shape) / np.sqrt(len(V)))
+        found = value(W)
+        size *= 1.2 if found > best else 0.97
+        if found > best:
+            best, V = found, W
+    return V, best
+
+
+def eigenvector_variances(P: np.ndarray, S: np.ndarray, X: np.ndarray) -> pd.DataFrame:
+    """Return the share of the variance of X along each eigenvector of P, in percent.
+
+    Inside eigenvalues that agree to 1e-5, the principal axes of S are the basis.
+    """
+    w, U = np.linalg.eigh(P)
+    w, U = np.clip(w[::-1], 0.0, None), U[:, ::-1].copy()
+    start = 0
+    for stop in range(1, len(w) + 1):
+        if stop < len(w) and w[stop - 1] - w[stop] <= 1e-5:
+            continue
+        E = U[:, start:stop]
+        inside = E.T @ S @ E
+        axes = np.linalg.eigh((inside + inside.T) / 2)[1][:, ::-1]
+        U[:, start:stop], start = E @ axes, stop
+    C = np.cov(X.T, bias=True)
+    shares = 100.0 * np.sum(U * (C @ U), axis=0) / np.trace(C)
+    index = np.arange(1, len(w) + 1)
+    return pd.DataFrame({"index": index, "eigenvalue": w, "pct_var": shares})

@@ -23,7 +23,7 @@ from fairpca.companion.beyond import (
 )
 from fairpca.datasets import load
 from fairpca.report import known_methods
-from fairpca.tables import DrawIn
+from fairpca.tables import Winsorizer
 
 COMPARED, UNSEEN = functions("beyond/all_methods"), functions("beyond/unseen_rows")
 
@@ -113,7 +113,7 @@ def test_populations(name):
     assert sorted(np.bincount(codes)) == sorted(encode_groups(np.asarray(table.sensitive_features)).counts)
     train, new = whole[:1000:2], whole[1:1000:2].copy()
     new[0] *= 1e3
-    steps = make_pipeline(DrawIn(), StandardScaler())
+    steps = make_pipeline(Winsorizer(), StandardScaler())
     expected = steps.fit_transform(train), steps.transform(new)
     for ours, theirs in zip(prepared(train, new), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)

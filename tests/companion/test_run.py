@@ -304,7 +304,7 @@ def test_words_of_theorems_and_settings(paper, capsys):
     lines = capsys.readouterr().out.splitlines()
     for line, verdict in zip(lines, ("proved", "refuted", "not refuted", "as stated", "not judged"), strict=True):
         assert f"Verdict: {verdict}. " in line
-    with pytest.raises(ValueError, match="a reason if one of them is false"):
+    with pytest.raises(ValueError, match="a reason if one of them is not true"):
         statement("toy2030/most", holds=False, evidence="1")
     with pytest.raises(KeyError, match="no erratum 'nothing'"):
         statement("toy2030/most", holds=False, evidence="1", reason="It is less.", erratum="nothing")

@@ -50,16 +50,6 @@ def test_bits_do_not_depend_on_threads():
     assert steps == [(number, steps[0][1]) for number in range(1, len(steps) + 1)] and steps[-1][0] == steps[-1][1]
 
 
-def test_bad_input_is_explained():
-    Z = np.zeros((4, 2))
-    with pytest.raises(ValueError, match="single group"):
-        scale.mmd_squared(Z, [0, 0, 0, 0], 1.0)
-    with pytest.raises(ValueError, match="has one row"):
-        scale.mmd_squared(Z, [0, 0, 0, 1], 1.0, estimator="unbiased")
-    with pytest.raises(ValueError, match="sigma=0 is out of range"):
-        scale.mmd_squared(Z, [0, 0, 1, 1], 0)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Samples
 
@@ -201,12 +191,22 @@ def test_an_exact_value_above_tau_sends_the_search_back():
     assert 8e-4 <= found.value <= 1e-3 and len(targets) == 2
 
 
-def test_what_fit_batches_refuses(batches):
-    with pytest.raises(TypeError, match="cannot be a generator"):
-        MBFPCA().fit_batches(iter(batches), sensitive="sex")
-    with pytest.raises(ValueError, match="fairness='eop'"):
-        MBFPCA(fairness="eop").fit_batches(batches, sensitive="sex")
-    with pytest.raises(ValueError, match="sample_size=3"):
-        MBFPCA().fit_batches(batches, sensitive="sex", sample_size=3)
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("single group", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 0], 1.0)),
+        ("has one row", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 1], 1.0, estimator="unbiased")),
+        ("sigma=0 is out of range", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 1, 1], 0)),
+        ("cannot be a generator", lambda batches: MBFPCA().fit_batches(iter(batches), sensitive="sex")),
+        ("fairness='eop'", lambda batches: MBFPCA(fairness="eop").fit_batches(batches, sensitive="sex")),
+        ("sample_size=3", lambda batches: MBFPCA().fit_batches(batches, sensitive="sex", sample_size=3)),
+    ],
+)
+def test_what_is_refused_is_explained(batches, message, call):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(batches)
+
+
+def test_batches_of_a_single_group_are_announced(batches):
     with pytest.warns(UserWarning, match="single group"):
         MBFPCA().fit_batches([batch[batch["sex"] == "f"] for batch in batches], sensitive="sex")

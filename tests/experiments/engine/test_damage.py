@@ -17,10 +17,9 @@ import toy_experiment
 
 from fairpca import cli
 from fairpca.experiments import Cell, register, run, save_results
-from fairpca.experiments.engine import provenance, results
+from fairpca.experiments.engine import attendance, provenance, results
 from fairpca.experiments.engine.claims import Claims, _place
 from fairpca.experiments.engine.runner import ClusterError, ResultsError, RunFailed, Store, StoreError, get
-from fairpca.scale import attendance
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -233,26 +233,6 @@ def test_the_bound_of_a_sum_is_not_loosened_by_rounding_of_squares(seed):
     assert bound == pytest.approx(w[-d:].sum(), rel=2e-14, abs=0)
 
 
-def test_a_basis_that_ran_out_of_columns_keeps_most_of_them():
-    """Room for some new directions is made, not more; so what is left outside needs no decomposition to be bounded."""
-    rng = np.random.default_rng(10)
-    p, d = 300, 6
-    A = rng.standard_normal((2, p, p)) * 0.96 ** np.arange(p)
-    pencil = Pencil(A @ A.transpose(0, 2, 1), max_basis=80)
-    kept = []
-    compress = pencil.compress
-
-    def watched(*arguments):
-        compress(*arguments)
-        kept.append(pencil.small.shape[1])
-
-    pencil.compress = watched
-    for t in (0.0, 0.5, 1.0):
-        pencil.refine([(t, 1 - t)], d)
-    assert kept and all(40 <= size <= 56 for size in kept), kept
-    assert pencil.small.shape[1] <= 80
-
-
 def test_eigenpairs_from_products_are_accurate_where_no_tolerance_is_asked_for():
     """Residuals of at most a millionth of the norm, by the whole matrices; the spectrum falls slowly."""
     rng = np.random.default_rng(6)
