@@ -55,7 +55,6 @@ _MODULES = (
     "cli",
     "companion",
     "datasets",
-    "experiments",
     "linalg",
     "metrics",
     "plotting",

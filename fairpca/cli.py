@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairpca
-from fairpca import _experiment_commands
 from fairpca._files import Outputs, file_digest
 
 if TYPE_CHECKING:
@@ -155,7 +154,6 @@ def _parser(command: str) -> argparse.ArgumentParser:
         if name == command:
             declare(own)
             own.set_defaults(func=run)
-    _experiment_commands.add_parsers(commands)  # run, list, status, scoreboard
     return parser
 
 

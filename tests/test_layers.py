@@ -21,7 +21,7 @@ TREES = {module: ast.parse(path.read_text(encoding="utf8")) for module, path in 
 ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca._HOME.values()} - {"solvers"}))
 # A unit knows those of its own line and of the lines below.
 LAYERS = (
-    "cli _experiment_commands __main__",
+    "cli __main__",
     "companion experiments",
     "published",
     "report",
@@ -31,7 +31,7 @@ LAYERS = (
     "_moments wide",
     "solvers",
     "linalg _row_space",
-    "_moment_sums _archive _files _options _resources _interrupts _threads _validation",
+    "_moment_sums _archive _files _options _resources _threads _validation",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 # Methods of classes that read by what is above them; imported when they are called.

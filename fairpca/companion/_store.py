@@ -77,6 +77,18 @@ def stored(exhibit: str) -> Results:
     return Results(table, cells_frame(cells), record)
 
 
+def records() -> dict[str, dict[str, Any]]:
+    """Read where all stored results come from.
+
+    Returns
+    -------
+    dict of str to dict
+        By ``"<paper>/<exhibit>"``: commit, versions, seconds, and digests of the files.
+    """
+    files = sorted(data_path("results").glob("*/*.json"))
+    return {f"{file.parent.name}/{file.stem}": json.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
 def read(exhibit: str, staged: bool = False) -> tuple[Cells, pd.DataFrame, dict[str, Any]]:
     """Return stored cells, table and record of an exhibit; all three are empty if there is nothing.
 
