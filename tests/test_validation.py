@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairpca._validation import check_choice, check_number, encode_groups
 
@@ -63,3 +65,13 @@ def test_choice_and_number_messages(message, call):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
     check_number("tau", np.float32(0.5), low=0, low_open=True)
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0"), max_size=5), min_size=1, max_size=30))
+def test_fixed_width_text_is_grouped_as_numpy_sorts_it(texts):
+    values = np.array(texts, dtype="U5")
+    labels, codes = np.unique(values, return_inverse=True)
+    for column in (values, values.astype(object), values.astype("U9")[::-1][::-1]):
+        groups = encode_groups(column)
+        assert groups.labels == tuple(labels.tolist())
+        np.testing.assert_array_equal(groups.codes, codes)

@@ -128,7 +128,7 @@ def _solve(
         return solve_for_varying(moments, d, varying, solve)
     two = len(moments) == 2 and objective != "nash"
     if pencil is None:
-        pencil = Pencil(moments, dense_limit=_dense_limit(moments, d)) if two else Pencil(moments)
+        pencil = Pencil(moments, dense_limit=dense_limit(moments, d)) if two else Pencil(moments)
     pencil.deadline = deadline
     if two:
         return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
@@ -137,7 +137,7 @@ def _solve(
     return several_groups(pencil, d, objective, tol, max_iter, started, exact)
 
 
-def _dense_limit(moments: np.ndarray, d: int) -> int:
+def dense_limit(moments: np.ndarray, d: int) -> int:
     """Return up to how many features whole decompositions are faster for two groups than a growing basis.
 
     The basis has to be larger, and is found in more steps, for more components and the slower the eigenvalues behind
@@ -291,12 +291,9 @@ class TwoGroups:
         pairs = (optimum.values, optimum.vectors)
         return t * a0 + (1.0 - t) * a1 - self.pencil.top_sum_bound((t, 1.0 - t), d, pairs)
 
-    def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
-        """Solve for dimension `d`, enlarging the basis until it holds the optimal space."""
+    def optimise(self, d: int, tol: float, start: float | None = None) -> tuple[LineOptimum, float]:
+        """Maximise the dual, enlarging the basis until it holds the optimal space; return the maximum and its bound."""
         pencil = self.pencil
-        small_before, large_before = pencil.n_small, pencil.n_large
-        if not pencil.is_dense and pencil.version == 0:
-            self.start_large(d)
         floor = ROUNDING * float(pencil.traces.max())
         for tolerance in (pencil.tol, _FINE * pencil.tol):  # a residual enters squared; the finer one is rarely needed
             for _ in range(_ROUNDS):
@@ -306,12 +303,20 @@ class TwoGroups:
                 start = optimum.t
             bound = self.proved(d, optimum)
             if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal" or pencil.late:
-                break
-        else:
-            # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
-            # errors relative to the data's own size, which is what `floor` allows.
-            weights = np.array([optimum.t, 1.0 - optimum.t])
-            bound = max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
+                return optimum, bound
+        # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
+        # errors relative to the data's own size, which is what `floor` allows.
+        weights = np.array([optimum.t, 1.0 - optimum.t])
+        return optimum, max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
+
+    def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
+        """Solve for dimension `d`."""
+        pencil = self.pencil
+        small_before, large_before = pencil.n_small, pencil.n_large
+        if not pencil.is_dense and pencil.version == 0:
+            self.start_large(d)
+        floor = ROUNDING * float(pencil.traces.max())
+        optimum, bound = self.optimise(d, tol, start)
         V = pencil.lift(optimum.V)
         value = float((np.array(self.references(d)) - optimum.sums).max())
         if self.objective != "loss":  # the losses are only reported, but they should be right

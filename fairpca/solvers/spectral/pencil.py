@@ -52,6 +52,8 @@ class Pencil:
         Columns that the basis may have before it is compressed; default ``4 (d + 30)`` for the d asked for.
     random_state : int, default=0
         Seed of the starting block.
+    block : ndarray of shape (p, k), optional
+        Vectors to begin the basis with in the place of random ones.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class Pencil:
         tol: float = 1e-8,
         max_basis: int | None = None,
         random_state: int = 0,
+        block: np.ndarray | None = None,
     ) -> None:
         matrices = np.asarray(matrices, dtype=np.float64)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
@@ -89,6 +92,8 @@ class Pencil:
         self._start(np.trace(matrices, axis1=1, axis2=2), matrices.shape[1], tol, max_basis, random_state)
         self.is_dense = matrices.shape[1] <= dense_limit
         self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
+        if block is not None and not self.is_dense:
+            self._append(block)
 
     def _start(self, traces: np.ndarray, p: int, tol: float, max_basis: int | None, random_state: int) -> None:
         """Begin with an empty basis."""
