@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
 

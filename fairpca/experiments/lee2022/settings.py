@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.engine.statements import Setting, lists, register_settings
+from fairpca.experiments.lee2022.fig1 import TAU
 
 from fairpca import published
 from fairpca.datasets import load
-from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, lists, register_settings
 from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS
-from fairpca.experiments.lee2022.fig1 import TAU
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS
 from fairpca.solvers.mbf import REPMSOptions
 
