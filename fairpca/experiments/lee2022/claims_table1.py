@@ -11,10 +11,10 @@ import pandas as pd
 
 from fairpca import published
 from fairpca._resources import data_path
+from fairpca.companion.lee2022 import authors_seconds as published_seconds
 from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
-from fairpca.experiments.lee2022.claims import published_seconds
 
 __all__ = ["bold_marks", "run_claims"]
 
