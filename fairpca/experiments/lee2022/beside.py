@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
-from fairpca import published
 from fairpca.experiments.engine.runner import load_results
+
+from fairpca.companion import published
 
 __all__ = ["beside"]
 

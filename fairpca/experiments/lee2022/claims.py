@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-
-from fairpca import published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, load_results
 from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
+
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.synthetic import lee_synthetic2
 
 __all__ = ["fpca_seconds", "growth", "published_seconds"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from fairpca import published
-from fairpca._resources import data_path
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
+
+from fairpca._resources import data_path
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.experiments.lee2022.claims import published_seconds
 
 __all__ = ["bold_marks", "run_claims"]

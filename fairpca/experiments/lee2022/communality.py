@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from fairpca import published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, load_results, register
 from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
+
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.linalg import fix_signs
 
 __all__ = [

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from fairpca import published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, load_results, register
+
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.experiments.lee2022.communality import BIPLOT_SPLIT, BIPLOTS, table1_cells
 from fairpca.linalg import principal_angles
 from fairpca.metrics import explained_variance_percent

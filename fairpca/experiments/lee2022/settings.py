@@ -9,11 +9,11 @@ import inspect
 from typing import Any
 
 import numpy as np
-
-from fairpca import published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results
 from fairpca.experiments.engine.statements import Setting, lists, register_settings
+
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS, TAUS
 from fairpca.experiments.lee2022.communality import drawn_features, table1_cells
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS

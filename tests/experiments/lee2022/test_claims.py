@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-
 from fairpca.experiments.engine.runner import load_results, recompute
 from fairpca.experiments.engine.verdicts import as_records, judge, judge_theorem, verdict
+
+from fairpca.companion.published import load_claims
 from fairpca.experiments.lee2022 import claims, claims_table1
 from fairpca.experiments.lee2022 import claims_optimisation as optimisation
 from fairpca.experiments.lee2022 import claims_theory as theory
 from fairpca.linalg import orthonormal
-from fairpca.published import load_claims
 from fairpca.solvers.mmd import WeightedRows
 
 NAMES = ("theory", "optimisation", "table1", "fig1", "fig2_fig3", "communality")

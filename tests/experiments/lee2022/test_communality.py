@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fairpca.experiments.engine.runner import recompute
 
 from fairpca import PCA
+from fairpca.companion.published import scoreboard
 from fairpca.datasets import load
-from fairpca.experiments.engine.runner import recompute
 from fairpca.experiments.lee2022 import communality as experiment
 from fairpca.experiments.lee2022.communality import (
     BIPLOT_SPLIT,
@@ -18,7 +19,6 @@ from fairpca.experiments.lee2022.communality import (
 )
 from fairpca.experiments.lee2022.table1 import PROTECTED
 from fairpca.metrics import communality
-from fairpca.published import scoreboard
 
 
 def test_tables_and_verdicts_are_those_of_the_stored_loadings():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-from fairpca import published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import load_results, recompute
+
+from fairpca.companion import published
+from fairpca.datasets import load
 from fairpca.experiments.lee2022.communality import BIPLOT_SPLIT, BIPLOTS, biplot_loadings
 from fairpca.experiments.lee2022.planes import run_plane
 from fairpca.experiments.lee2022.table1 import PROTECTED

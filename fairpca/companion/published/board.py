@@ -10,8 +10,8 @@ import pandas as pd
 
 from fairpca._resources import data_path
 from fairpca._tables import read_table
-from fairpca.published.comparison import INFERRED, compare
-from fairpca.published.declarations import (
+from fairpca.companion.published.comparison import INFERRED, compare
+from fairpca.companion.published.declarations import (
     Exhibit,
     Paper,
     load,
