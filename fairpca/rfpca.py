@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fairpca._base import BaseFairPCA
-from fairpca._frontier import FrontierMixin
+from fairpca._base import BaseFairPCA, FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number, shown_labels

@@ -15,7 +15,7 @@ import bibliography
 from fairpca.companion.published import papers
 from fairpca.companion.published.pages import exhibits_table, papers_table
 from fairpca.datasets._catalog import CATALOG, Entry
-from fairpca.datasets._registry import REGISTRY_FILE
+from fairpca.datasets._download import REGISTRY_FILE
 
 ROOT = Path(__file__).resolve().parents[1]
 README, DATA = ROOT / "README.md", ROOT / "data" / "README.md"

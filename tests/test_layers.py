@@ -25,12 +25,12 @@ LAYERS = (
     "companion",
     "report",
     "tables scale datasets plotting synthetic",
-    f"{ESTIMATORS} _base _partial_fit _frontier",
+    f"{ESTIMATORS} _base _partial_fit",
     "metrics _sensitive",
     "_moments wide",
     "solvers",
     "linalg _row_space",
-    "_moment_sums _archive _files _options _resources _tables _threads _validation",
+    "_moment_sums _archive _files _options _resources _threads _validation",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 # Methods of classes that read by what is above them; imported when they are called.

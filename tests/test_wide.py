@@ -183,14 +183,3 @@ def test_errors_of_groups_contain_their_distance_from_what_is_subtracted(centeri
     assert model.result_.extra["errors"] == pytest.approx(lost, rel=1e-9)
     if objective == "error":
         assert model.result_.objective == pytest.approx(max(lost), rel=1e-9)
-
-
-@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.25, 0.75), (1.0, -2.0)])
-def test_streamed_pencil_of_a_single_feature_is_the_number_itself(weights):
-    M = np.array([[[3.0]], [[5.0]]])
-    streamed = StreamedPencil(lambda X: M @ X, M[:, 0, 0], 1)
-    w, V = streamed.top(weights, 1)
-    expected = weights[0] * 3.0 + weights[1] * 5.0
-    assert w[0] == pytest.approx(expected) and abs(V[0, 0]) == pytest.approx(1.0)
-    assert streamed.whole_top_sum(weights, 1) == pytest.approx(expected)
-    assert streamed.top_sum_bound(weights, 1) == pytest.approx(expected)

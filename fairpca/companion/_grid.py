@@ -157,6 +157,9 @@ def run(
         apart = [_check(exhibit, key, known[key], found, rtol, ignore) for key, found in live]
         text += f" They agree with the stored ones (largest relative difference {max(apart):.0e})." if live else ""
         text += _stored(record, own, code)
+    elif record and not before:
+        cells = live
+        text += " The table is the stored one; a wheel has no cells to compare them with."
     else:
         cells, made = live, canonical_columns(table(cells_frame(live))) if live else old
         text += " There are no stored results to compare them with."

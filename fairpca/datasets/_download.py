@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import lzma
 import os
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fairpca._resources import data_path
-from fairpca.datasets._registry import Upstream, bundled_digest
 
 __all__ = [
+    "REGISTRY_FILE",
     "ChecksumError",
     "DataError",
+    "Upstream",
+    "bundled_digest",
+    "bundled_names",
     "cache_folder",
     "download",
+    "faces_digest",
     "fetch_upstream",
     "find_upstream",
     "make_folder",
     "mirror_folder",
     "read_bundled",
     "read_upstream",
+    "upstream",
     "verify_bytes",
 ]
 
@@ -146,3 +155,58 @@ def make_folder(folder: Path) -> None:
             f"The cache folder {cache_folder()} cannot be written ({error}). "
             "Set FAIRPCA_CACHE to a folder that you can write to, or FAIRPCA_MIRROR to one that holds the files."
         ) from error
+
+
+REGISTRY_FILE = Path(__file__).resolve().parent / "registry.json"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """One file in the public repository of the authors who published it, at a fixed commit."""
+
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+    size: int
+
+    @property
+    def mirror_path(self) -> str:
+        """Where a mirror folder holds the file."""
+        return f"upstream/{self.repository.replace('/', '__')}/{self.path}"
+
+
+@cache
+def _registry() -> dict[str, Any]:
+    return json.loads(REGISTRY_FILE.read_text(encoding="utf-8"))
+
+
+def bundled_names() -> list[str]:
+    """File names in ``data/raw``."""
+    return sorted(_registry()["bundled"])
+
+
+def bundled_digest(name: str) -> str:
+    """SHA-256 of the text inside a file of ``data/raw``."""
+    return str(_registry()["bundled"][name]["sha256"])
+
+
+def upstream(key: str) -> Upstream:
+    """Return the pinned upstream file `key`, for instance ``"biodeg"`` or ``"synthetic2/20/train_1"``."""
+    return Upstream(**_registry()["upstream"][key])
+
+
+def upstream_keys() -> list[str]:
+    """Return all keys that :func:`upstream` knows."""
+    return sorted(_registry()["upstream"])
+
+
+def faces_digest() -> str:
+    """SHA-256 of the faces' images, thirds and sex, concatenated."""
+    return str(_registry()["faces"]["content_sha256"])
+
+
+def faces_source() -> tuple[str, str]:
+    """Repository and commit that the faces come from."""
+    faces = _registry()["faces"]
+    return str(faces["repository"]), str(faces["commit"])

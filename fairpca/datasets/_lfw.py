@@ -26,10 +26,11 @@ from fairpca.datasets._download import (
     DataError,
     cache_folder,
     download,
+    faces_digest,
+    faces_source,
     make_folder,
     mirror_folder,
 )
-from fairpca.datasets._registry import faces_digest, faces_source
 
 __all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "find_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 import fairpca
 from fairpca.report.answers import answers
-from fairpca.report.command import command
+from fairpca.report.build import command
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
 from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag

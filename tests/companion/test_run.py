@@ -157,6 +157,14 @@ def test_files_that_were_altered_consistently_are_found_by_their_digests(results
         compute(smoke=grid(n=[2]))
 
 
+def test_a_wheel_shows_the_stored_table_without_cells(results, capsys):
+    whole = compute(smoke=grid(n=[2])).table
+    (results / "squares.cells.csv.gz").unlink()
+    found = compute(smoke=grid(n=[2]))
+    pd.testing.assert_frame_equal(found.table, whole)
+    assert len(found.cells) == 1 and "a wheel has no cells to compare them with" in capsys.readouterr().out
+
+
 def test_another_grid_fails(results):
     with pytest.raises(AssertionError, match=r'4 stored cells and 5 on this page; only one of the two has {"n":4}'):
         run(square, grid(n=range(5)), grid(n=[1]), exhibit=EXHIBIT, table=long)

@@ -9,11 +9,8 @@ import lzma
 import os
 import pickle
 import shutil
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 import warnings
 import zipfile
 from pathlib import Path
@@ -28,7 +25,7 @@ from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, na
 from fairpca.datasets import _download as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._registry import Upstream, bundled_names, faces_digest, upstream, upstream_keys
+from fairpca.datasets._download import Upstream, bundled_names, faces_digest, upstream, upstream_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = b"a,b,DummyMain,group\n" + b"".join(b"%d,%d,0,%d\n" % (i, i * i, i % 2) for i in range(2000))
@@ -40,10 +37,6 @@ class Server(http.server.ThreadingHTTPServer):
 
     behaviour = "good"
     requests = 0
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.started, self.release = threading.Event(), threading.Event()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,15 +52,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(CONTENT[:-1] + b" ")
         elif self.server.behaviour == "truncated":
             self.wfile.write(CONTENT[: len(CONTENT) // 2])
-        elif self.server.behaviour == "stuck":
-            self.wfile.write(CONTENT[:100])
-            self.server.started.set()
-            self.server.release.wait(60)
-        elif self.server.behaviour == "slow":
-            self.wfile.write(CONTENT[:100])
-            self.wfile.flush()
-            time.sleep(0.7)
-            self.wfile.write(CONTENT[100:])
         else:
             self.wfile.write(CONTENT)
 
@@ -173,72 +157,11 @@ def test_bundled_sets_need_neither_network_nor_pooch(cache, monkeypatch):
         load("steel")
 
 
-def test_a_read_only_cache(cache, server, monkeypatch):
-    """Reading from it works, fetching into it fails with advice; as root the test gives up its rights meanwhile."""
-    folder = Path(tempfile.mkdtemp(prefix="fairpca-read-only-"))
-    try:
-        monkeypatch.setenv("FAIRPCA_CACHE", str(folder))
-        files.fetch_upstream(FILE, "biodeg", progress=False)
-        other = Upstream(FILE.repository, FILE.commit, "other.csv", FILE.sha256, FILE.size)
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        user = os.geteuid()
-        if user == 0:
-            os.seteuid(65534)
-        try:
-            assert files.read_upstream(FILE, "biodeg") == CONTENT
-            with pytest.raises(DataError, match=r"cannot be written .*Set FAIRPCA_CACHE to a folder"):
-                files.read_upstream(other, "biodeg")
-        finally:
-            os.seteuid(user)
-        assert sorted(left_behind(folder)) == ["table.csv"]
-    finally:
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o755)
-        shutil.rmtree(folder)
-
-
 def test_a_cache_below_a_file(cache, server, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FAIRPCA_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(DataError, match="Set FAIRPCA_CACHE to a folder that you can write to"):
         files.read_upstream(FILE, "biodeg")
-
-
-def fetching_script() -> str:
-    return (
-        "from fairpca.datasets import _download as f; from fairpca.datasets._registry import Upstream\n"
-        f"f.RAW_HOST = {files.RAW_HOST!r}\n"
-        f"file = Upstream({FILE.repository!r}, {FILE.commit!r}, {FILE.path!r}, {FILE.sha256!r}, {FILE.size})\n"
-        "print(f.fetch_upstream(file, 'biodeg', progress=False))\n"
-    )
-
-
-def start(script: str) -> subprocess.Popen:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True)
-
-
-def test_a_killed_download_is_not_taken_for_the_file(cache, server):
-    server.behaviour = "stuck"
-    process = start(fetching_script())
-    assert server.started.wait(60)
-    process.kill()
-    process.communicate()
-    server.release.set()
-    assert files.find_upstream(FILE) is None
-    server.behaviour = "good"
-    assert files.read_upstream(FILE, "biodeg") == CONTENT
-
-
-def test_two_processes_fetching_at_once(cache, server):
-    server.behaviour = "slow"
-    script = fetching_script()
-    running = [start(script) for _ in range(2)]
-    printed = [process.communicate(timeout=60)[0].strip() for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    assert printed[0] == printed[1] and Path(printed[0]).read_bytes() == CONTENT
-    assert left_behind(cache) == ["table.csv"]
 
 
 def test_cache_folder_follows_the_platform(monkeypatch):
@@ -281,12 +204,6 @@ def test_an_altered_or_truncated_bundled_file(monkeypatch, tmp_path):
         files.read_bundled("energy.csv.xz")
     target.write_bytes(original)
     assert files.read_bundled("energy.csv.xz").startswith(b"RelativeCompactness,")
-
-
-def test_the_package_finds_its_data_module():
-    code = "import fairpca; print(fairpca.datasets.load('energy'))"
-    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert printed == "Dataset('energy', X 768 x 8, groups {at least 4: 384, below 4: 384})\n"
 
 
 def test_data_path():

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 from sklearn.decomposition import PCA as SkPCA
@@ -447,6 +447,7 @@ def test_group_differences_by_hand():
     assert metrics.delta_eod(y, p, s, protocol="printed") == pytest.approx(0.25)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_group_differences_against_loops(seed):
     rng = np.random.default_rng(seed)

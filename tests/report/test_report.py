@@ -23,7 +23,7 @@ from fairpca.datasets import example
 from fairpca.metrics import reconstruction_errors
 from fairpca.report import Settings, analyse, report_schema
 from fairpca.report import analysis as analysis_module
-from fairpca.report.command import command as again
+from fairpca.report.build import command as again
 from fairpca.report.whole_table import errors_by_dimension
 
 # Ten tables that are in no paper of this book: what is sensitive, and what is to be predicted.

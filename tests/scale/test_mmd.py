@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA, PCA, GroupMoments, metrics, scale
 from fairpca._validation import encode_groups
+from fairpca.scale.mbf import RowSample
 from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 
@@ -62,7 +63,7 @@ def test_samples_of_parts_merge_into_the_sample_of_all(sizes, seed, size):
     labels = rng.choice(["a", "b", "rare"], n, p=[0.6, 0.37, 0.03])
 
     def sampled(edges):
-        sample = scale.RowSample(size, seed)
+        sample = RowSample(size, seed)
         for start, stop in edges:
             sample.add(start, X[start:stop], encode_groups(labels[start:stop]))
         return sample
@@ -70,7 +71,7 @@ def test_samples_of_parts_merge_into_the_sample_of_all(sizes, seed, size):
     ends = np.cumsum(sizes)
     edges = list(zip(ends - sizes, ends, strict=True))
     whole, parts = sampled([(0, n)]), sampled(edges)
-    backwards = scale.RowSample(size, seed)
+    backwards = RowSample(size, seed)
     for edge in edges[::-1]:
         backwards.merge(sampled([edge]))
     for other in (parts, backwards):
@@ -91,7 +92,7 @@ def test_samples_are_random_and_uniform():
     groups = encode_groups(np.zeros(20_000))
     means = []
     for seed in range(30):
-        sample = scale.RowSample(500, seed)
+        sample = RowSample(500, seed)
         for start in range(0, 20_000, 6000):
             sample.add(start, X[start : start + 6000], encode_groups(np.zeros(len(X[start : start + 6000]))))
         assert len(sample.keys) == 500 and groups.labels == sample.groups().labels
@@ -100,7 +101,7 @@ def test_samples_are_random_and_uniform():
     assert abs(np.mean(means) - 9999.5) < 4 * 20_000 / np.sqrt(12 * 500 * 30)
     assert 0.5 < np.std(means) / (20_000 / np.sqrt(12 * 500)) < 1.5
     with pytest.raises(ValueError, match="size and seed"):
-        scale.RowSample(5).merge(scale.RowSample(6))
+        RowSample(5).merge(RowSample(6))
 
 
 # --------------------------------------------------------------------------------------------------------------------

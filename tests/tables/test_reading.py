@@ -227,11 +227,6 @@ def test_frames_of_others(kind):
     same(as_table(frame), plain)
 
 
-def test_shuffled_index_does_not_move_rows():
-    shuffled = FRAME.sample(frac=1, random_state=0)
-    same(as_table(shuffled), shuffled.reset_index(drop=True))
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(

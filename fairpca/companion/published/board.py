@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.companion.published.comparison import INFERRED, compare
 from fairpca.companion.published.declarations import (
     Exhibit,

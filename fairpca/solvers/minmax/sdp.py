@@ -12,14 +12,15 @@ import numpy as np
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.minmax._affine_map import affine_map, basis_kind, round_by_lp
-from fairpca.solvers.minmax._nonconstant_groups import only_varying, solve_for_varying
 from fairpca.solvers.minmax._problem import (
     Objective,
     certified_status,
     check_problem,
+    only_varying,
     oriented,
     references,
     refuse_nash,
+    solve_for_varying,
     trivial_result,
 )
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound

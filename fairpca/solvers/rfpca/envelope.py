@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used
-from fairpca.solvers.rfpca.objective import GroupObjective, RFPCAVariant
+from fairpca.solvers.rfpca.objective import GroupObjective, RFPCAVariant, check_problem, penalty_used
 
 __all__ = ["ComplementObjective", "ProximalPoints", "polar_factor"]
 

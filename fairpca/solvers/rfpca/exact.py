@@ -16,8 +16,7 @@ import numpy as np
 from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support, SupportPoint
 from fairpca.solvers.rfpca._certificate import RadiusCertificate, certify, equalised, search_interval
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
-from fairpca.solvers.rfpca.objective import RFPCAVariant, TwoGroupObjective
+from fairpca.solvers.rfpca.objective import RFPCAVariant, TwoGroupObjective, check_problem, penalty_used, sizes
 from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["make_boundary", "solve_rfpca", "solve_rfpca_path"]

@@ -17,7 +17,6 @@ from fairpca.solvers.rfpca import (
     gap_range,
     polar_factor,
     solve_rfpca_subgradient,
-    worst_case_error,
 )
 
 definition, subgradient, convergence = (
@@ -32,6 +31,12 @@ def instance(rng, p, k, groups):
     means = [Y.mean(axis=0) for Y in X]
     V = np.linalg.qr(rng.standard_normal((p, k)))[0]
     return moments, means, np.eye(p) - V @ V.T
+
+
+def worst_case_error(weight, error, eps):
+    """Proposition 3.3: the error's root moves by the root of the radius, towards the larger product."""
+    moved = np.sqrt(error) + np.sign(weight) * np.sqrt(eps)
+    return weight * max(moved, 0.0) ** 2
 
 
 @pytest.mark.parametrize("weight", [1.3, 0.2, 0.0, -0.4, -2.0])

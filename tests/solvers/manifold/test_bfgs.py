@@ -9,7 +9,8 @@ from pymanopt.manifolds import Euclidean, FixedRankEmbedded, Grassmann, Sphere, 
 from pymanopt.optimizers import ConjugateGradient, TrustRegions
 from pymanopt.optimizers.optimizer import Optimizer
 
-from fairpca.solvers.manifold import RiemannianBFGS, frames
+from fairpca.solvers.manifold import RiemannianBFGS
+from fairpca.solvers.manifold import bfgs as frames
 from fairpca.solvers.manifold._memory import FlatMemory
 from fairpca.solvers.manifold._weak_wolfe import weak_wolfe
 

@@ -28,9 +28,9 @@ from fairpca.solvers.mbf import (
     solve_repms,
 )
 from fairpca.solvers.mbf import solve as mbf_module
-from fairpca.solvers.mbf._preconditioner import GaussNewton
 from fairpca.solvers.mbf._problem import Budget
 from fairpca.solvers.mbf._scouts import send_scouts
+from fairpca.solvers.mbf._subproblem import GaussNewton
 from fairpca.solvers.mbf.continuation import _trapped, along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
@@ -204,30 +204,6 @@ def test_bandwidths_out_of_proportion_are_explained():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", ".*directions without variance", UserWarning)  # beside this row there is none
         assert MBFPCA(2, tau=0.05).fit(X, sensitive_features=codes).mmd2_ <= 0.05
-
-
-def test_approximations_are_not_slower_than_the_exact_kernel():
-    X, codes = two_groups(60, 4)
-    exact = MBFPCA(2, tau=0.02, random_state=0).fit(X, sensitive_features=codes)
-    for kind in ("fourier", "subsample"):
-        model = MBFPCA(2, tau=0.02, random_state=0, options={"approximation": kind}).fit(X, sensitive_features=codes)
-        np.testing.assert_array_equal(model.components_, exact.components_)
-    settings = MBFSettings(approximation="fourier")
-    assert settings.approximation_for(25_600) is None and settings.approximation_for(25_601) == ("fourier", 256)
-    settings = MBFSettings(approximation="subsample", approximation_size=100)
-    assert settings.approximation_for(100) is None and settings.approximation_for(101) == ("subsample", 100)
-
-
-def test_known_covariance_is_not_taken_again():
-    X, codes = two_groups()
-    X = X - X.mean(axis=0)
-    terms = [ComparedRows(np.arange(len(X)), codes)]
-    plain = solve_mbf(X, terms, 2, 0.02, 2.0)
-    given = solve_mbf(X, terms, 2, 0.02, 2.0, covariance=X.T @ X / len(X))
-    assert subspace_distance(plain.V, given.V) < 1e-6
-    # and it is the given one that counts
-    tilted = solve_mbf(X, terms, 2, 10.0, 2.0, covariance=np.diag([1.0, 1.0, 1.0, 1.0, 9.0, 9.0]))
-    assert subspace_distance(tilted.V, np.eye(6)[:, 4:]) < 1e-9
 
 
 @pytest.mark.parametrize("rule", ["code", "median", 1.7])
@@ -671,18 +647,6 @@ def test_at_its_largest_penalty_algorithm_1_stops_or_stays(rho_limit):
     solve_repms(problem, options, 0, 1.0)
     factors = {"stop": [1, 2, 4, 8], "clamp": [1, 2, 4, 5, 5, 5, 5]}
     np.testing.assert_allclose([rho for _, rho, *_ in problem.record.history], start * np.array(factors[rho_limit]))
-
-
-def test_starts_after_a_trapped_one_come_from_the_fair_side():
-    """Eight rows in four columns: the first penalty path is trapped, and no later start follows one (finite rho)."""
-    X = np.random.default_rng(0).standard_normal((8, 4))
-    problem = problem_of(X, np.arange(8) % 2, 3, 1e-6)
-    solve_continuation(problem, 3, 0)
-    rho = np.array([rho for _, rho, *_ in problem.record.history if not np.isnan(rho)])
-    first = int(np.flatnonzero(np.isinf(rho))[0])
-    assert first > 0 and np.isinf(rho[first:]).sum() >= 3
-    assert problem.record.feasible is None  # no climb along the constraint, which would have a finite multiplier
-    assert np.all(np.isinf(rho[first:]))
 
 
 def test_scouts_end_where_a_start_would():

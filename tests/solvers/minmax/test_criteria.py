@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hostile_spectra import hostile_moments
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from minmax_cases import KINDS, certify, criterion, moments, own_sums, relaxation_value
 
@@ -44,6 +44,7 @@ def test_equals_the_semidefinite_relaxation(kind, objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000))
 def test_two_groups_are_solved_by_a_projection_that_no_line_beats(objective, seed):
     """In the plane all lines can be tried."""

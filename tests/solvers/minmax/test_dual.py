@@ -10,7 +10,7 @@ from minmax_cases import KINDS, certify, moments, own_sums
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.minmax import _line_search, solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax._line_search import maximise_on_line
-from fairpca.solvers.minmax.dual import _dense_limit
+from fairpca.solvers.minmax.dual import dense_limit
 from fairpca.solvers.spectral import Pencil
 
 CASE = st.tuples(st.sampled_from(KINDS), st.integers(2, 9), st.integers(0, 10_000), st.floats(0, 1)).map(
@@ -186,5 +186,5 @@ def test_whole_decompositions_and_a_basis_agree_where_one_takes_over(decay):
     found = [solve_minmax(M, 2, pencil=Pencil(M, dense_limit=limit)).objective for limit in (0, 1000)]
     assert solve_minmax(M, 2).objective == pytest.approx(found[0], rel=1e-9)
     assert found[0] == pytest.approx(found[1], rel=1e-9)
-    assert (_dense_limit(M, 2) > 190) == (decay > 0.9)  # slow spectra need a large basis
-    assert _dense_limit(M, 1) < _dense_limit(M, 3)
+    assert (dense_limit(M, 2) > 190) == (decay > 0.9)  # slow spectra need a large basis
+    assert dense_limit(M, 1) < dense_limit(M, 3)

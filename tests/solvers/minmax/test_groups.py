@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hostile_spectra import hostile_moments
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from minmax_cases import KINDS, certify, moments
 
@@ -50,6 +50,7 @@ def test_three_lines_need_the_extra_dimension():
     assert (1 - (u @ lines) ** 2).max(axis=0).min() == pytest.approx(0.75, abs=1e-6)
 
 
+@settings(max_examples=20)
 @given(CASE)
 def test_repeating_a_group_changes_nothing(case):
     M, d = case

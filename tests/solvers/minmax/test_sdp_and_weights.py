@@ -130,13 +130,6 @@ def test_iterates_are_those_of_the_printed_algorithm(eta):
     assert len(rounded.extra["eigenvalues"]) <= 3
 
 
-def test_huge_steps_do_not_overflow():
-    M = 1e6 * moments("wishart", 3, 5, 0)
-    result = solve_minmax_weights(M, 2, eta=1e4, n_iter=30)
-    assert np.isfinite(result.history["weights"]).all()
-    assert np.isfinite(result.objective)
-
-
 def test_average_kept_as_bases_or_as_a_matrix():
     M = moments("wishart", 2, 30, 4)
     few = solve_minmax_weights(M, 2, n_iter=14, eta=0.1, rounding="none")  # 28 columns: bases
@@ -267,17 +260,6 @@ def test_the_linear_programme_keeps_the_trace():
         M = rng.integers(0, 9, (7, 3)) / 16.0 + 1e-10 * rng.random((7, 3))
         lam = round_by_lp(M, np.sort(M, axis=1)[:, 1:].sum(axis=1), 2)
         assert lam.sum() <= 2 + 1e-15 and lam.min() >= 0 and lam.max() <= 1
-
-
-def test_a_solver_that_breaks_down_is_told(monkeypatch):
-    cp = pytest.importorskip("cvxpy")
-
-    def broken(self, **options):
-        raise cp.SolverError("Solver 'CLARABEL' failed.")
-
-    monkeypatch.setattr(cp.Problem, "solve", broken)
-    with pytest.raises(RuntimeError, match="no solution; raise max_iter or use solver='dual'"):
-        solve_minmax_sdp(moments("wishart", 2, 4, 0), 2)
 
 
 def test_rounded_eigenvalues_descend_with_their_directions():

@@ -96,13 +96,6 @@ def test_gradient_against_finite_differences_of_fourth_order(groups):
     assert value == pytest.approx(term.value(V, 1.1), abs=1e-15)
 
 
-def test_more_groups_are_the_sum_over_pairs():
-    X, codes = grouped(90, 4, groups=4)
-    V = frame(4, 2)
-    pairs = sum(closed_form(X[codes == a], X[codes == b], V, 0.9)[0] for a in range(4) for b in range(a))
-    assert WeightedRows.from_groups(X, codes, 4).value(V, 0.9) == pytest.approx(pairs, abs=1e-14)
-
-
 def test_products_with_any_matrix():
     Z, _ = grouped(700, 3)
     W = np.random.default_rng(2).standard_normal((5, 700))
