@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca import FPCA, MBFPCA, PCA, published
+from fairpca import FPCA, MBFPCA, PCA
+from fairpca.companion import published
 from fairpca.companion.noise import noise
 from fairpca.datasets import Dataset, load, standardise
 from fairpca.linalg import orthonormal

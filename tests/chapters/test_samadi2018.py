@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA as ReferencePCA
 
 from fairpca._resources import data_path
 from fairpca.companion import stored
+from fairpca.companion.published import load_claims, load_settings
 from fairpca.companion.samadi2018 import credit_rows, crossed_groups, in_every_reading
-from fairpca.published import load_claims, load_settings
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_weights
 
 # The scripts stop after a fixed number of rounds.

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fairpca import published
-from fairpca.companion import stored
+from fairpca.companion import published, stored
 from fairpca.companion.lee2022 import PROTECTED
 from fairpca.datasets import load
 from fairpca.metrics import communality

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from fairpca.published import scoreboard
-from fairpca.published.comparison import _verdict
-from fairpca.published.power import power
+from fairpca.companion.published import scoreboard
+from fairpca.companion.published.comparison import _verdict
+from fairpca.companion.published.power import power
 
 
 def board(**columns):

@@ -1,6 +1,6 @@
 """Settings: every stated one has an answer, or the paper's declaration says why not."""
 
-from fairpca import published
+from fairpca.companion import published
 
 
 def test_every_stated_setting_is_judged_or_declared_open():

@@ -11,9 +11,9 @@ repeat, are ``not judged``.
 
 from __future__ import annotations
 
-from fairpca.published.board import VERDICTS, counts, scoreboard, unanswered, undeclared
-from fairpca.published.comparison import compare
-from fairpca.published.declarations import (
+from fairpca.companion.published.board import VERDICTS, counts, scoreboard, unanswered, undeclared
+from fairpca.companion.published.comparison import compare
+from fairpca.companion.published.declarations import (
     Answer,
     Exhibit,
     Paper,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairpca.published import load, load_claims
+from fairpca.companion.published import load, load_claims
 
 TABLES = {
     "table1": [

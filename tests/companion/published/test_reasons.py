@@ -2,10 +2,9 @@
 
 import pytest
 
-from fairpca import published
-from fairpca.companion import stored
-from fairpca.published.comparison import SUPPORT
-from fairpca.published.pages import UNKNOWN
+from fairpca.companion import published, stored
+from fairpca.companion.published.comparison import SUPPORT
+from fairpca.companion.published.pages import UNKNOWN
 
 # What a reason says where repetition, rounding, accuracy or another start is the cause.
 REPEATED = r"\btimes (?:what|the standard deviation)|[Rr]ounding|accuracy|\bstart|local optim"

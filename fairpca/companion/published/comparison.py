@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca._resources import data_path, read_table
-from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
+from fairpca.companion.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
 __all__ = ["INFERRED", "KEYS", "STATISTICS", "SUPPORT", "compare", "measured"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairpca.published import load, load_claims
-from fairpca.published.pages import filled
+from fairpca.companion.published import load, load_claims
+from fairpca.companion.published.pages import filled
 
 TABLE1 = [
     ("compas", "pca", "", 2, "pct_var", 39.28, 5.17),

@@ -10,8 +10,8 @@ import toy_paper
 import yaml
 from notebooks import ROOT, chapters_in_toc, title
 
-from fairpca import published
-from fairpca.published.comparison import KEYS, STATISTICS
+from fairpca.companion import published
+from fairpca.companion.published.comparison import KEYS, STATISTICS
 
 PAPERS = published.papers()
 NAMES = [paper.name for paper in PAPERS]

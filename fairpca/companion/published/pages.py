@@ -10,9 +10,9 @@ import pandas as pd
 
 from fairpca import datasets
 from fairpca._resources import data_path, read_table
-from fairpca.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
-from fairpca.published.comparison import INFERRED, KEYS
-from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers
+from fairpca.companion.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
+from fairpca.companion.published.comparison import INFERRED, KEYS
+from fairpca.companion.published.declarations import Exhibit, Paper, load_errata, load_places, papers
 
 __all__ = [
     "answer",
@@ -190,7 +190,7 @@ def details(board: pd.DataFrame) -> str:
     Parameters
     ----------
     board : DataFrame
-        Rows of `fairpca.published.scoreboard`.
+        Rows of `fairpca.companion.published.scoreboard`.
 
     Returns
     -------

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from fairpca._resources import data_path, read_table
-from fairpca.published.comparison import INFERRED, compare
-from fairpca.published.declarations import (
+from fairpca.companion.published.comparison import INFERRED, compare
+from fairpca.companion.published.declarations import (
     Exhibit,
     Paper,
     load,

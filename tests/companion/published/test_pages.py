@@ -8,9 +8,9 @@ import readme
 import toy_paper
 from notebooks import ROOT
 
-from fairpca import published
-from fairpca.published import Exhibit
-from fairpca.published.pages import (
+from fairpca.companion import published
+from fairpca.companion.published import Exhibit
+from fairpca.companion.published.pages import (
     answer,
     answers,
     by_method,

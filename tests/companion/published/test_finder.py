@@ -8,8 +8,8 @@ import exhibits
 import pandas as pd
 import pytest
 
-from fairpca.published import load_places, papers, scoreboard
-from fairpca.published.finder import _about, _distance, finder, finder_table, verdict_line
+from fairpca.companion.published import load_places, papers, scoreboard
+from fairpca.companion.published.finder import _about, _distance, finder, finder_table, verdict_line
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """What Samadi et al. print: no table, and figures whose statements are claims."""
 
-from fairpca.published import exhibits, load_claims
+from fairpca.companion.published import exhibits, load_claims
 
 
 def test_there_is_no_table():

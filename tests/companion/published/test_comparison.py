@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpca.published import Tolerance, compare
+from fairpca.companion.published import Tolerance, compare
 
 TOLERANCE = (
     Tolerance("t", "*", "*", "var", "mean", 5, 0, 0, "test"),

@@ -7,9 +7,9 @@ from html import escape
 
 import pandas as pd
 
-from fairpca.published.board import NUMBER_VERDICTS
-from fairpca.published.declarations import Paper, load_errata, load_places, papers
-from fairpca.published.pages import counts_line
+from fairpca.companion.published.board import NUMBER_VERDICTS
+from fairpca.companion.published.declarations import Paper, load_errata, load_places, papers
+from fairpca.companion.published.pages import counts_line
 
 __all__ = ["finder", "finder_table", "verdict_line"]
 
@@ -61,7 +61,7 @@ def finder(board: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     board : DataFrame
-        Rows of `fairpca.published.scoreboard`.
+        Rows of `fairpca.companion.published.scoreboard`.
 
     Returns
     -------

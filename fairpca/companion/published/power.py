@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fairpca.published.board import NUMBER_VERDICTS
+from fairpca.companion.published.board import NUMBER_VERDICTS
 
 __all__ = ["FACTORS", "power"]
 
@@ -20,7 +20,7 @@ def power(board: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     board : DataFrame
-        Rows of `fairpca.published.scoreboard`.
+        Rows of `fairpca.companion.published.scoreboard`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import pytest
 from completeness import Text, find_numbers, rule_of, uncovered
 from notebooks import ROOT
 
-from fairpca import published
+from fairpca.companion import published
 
 PAPERS = [entry.name for entry in published.papers() if entry.kind == "paper"]
 TEXTS = ROOT.parent / "shared" / "papers"

@@ -7,9 +7,18 @@ import pin_verdicts
 import pytest
 import toy_paper
 
-from fairpca import published
-from fairpca.published import counts, exhibits, load, load_claims, load_settings, papers, scoreboard, unanswered
-from fairpca.published.comparison import STATISTICS
+from fairpca.companion import published
+from fairpca.companion.published import (
+    counts,
+    exhibits,
+    load,
+    load_claims,
+    load_settings,
+    papers,
+    scoreboard,
+    unanswered,
+)
+from fairpca.companion.published.comparison import STATISTICS
 
 PAPERS = papers()
 
