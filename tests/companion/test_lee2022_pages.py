@@ -20,9 +20,9 @@ from fairpca.companion.lee2022 import (
     synthetic2_noise,
     synthetic2_parts,
 )
+from fairpca.companion.published import load as load_published
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
-from fairpca.companion.published import load as load_published
 from fairpca.solvers.mmd import WeightedRows
 
 

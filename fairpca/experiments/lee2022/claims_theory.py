@@ -7,8 +7,8 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-
 from fairpca.experiments.engine.verdicts import Verdict, as_records, judge_theorem, register_claims
+
 from fairpca.metrics import mmd_squared
 
 __all__ = ["run_claims"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from fairpca.experiments.engine.verdicts import as_records, judge, judge_theorem, verdict
+
 from fairpca.experiments.lee2022 import claims_theory as theory
 
 
