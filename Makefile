@@ -85,13 +85,14 @@ results: setup
 	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile paper
 
 book: notebooks
-	@$(PYTHON) scripts/alone.py _build/book.lock $(MAKE) --no-print-directory site
+	@$(MAKE) --no-print-directory site
 
 site:
 	@rm -rf _build/html
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
 	BOOK_NO_EXECUTE=1 BOOK_PROFILE=$(PROFILE) $(BIN)jupyter-book build . --all -W --keep-going \
 	  > _build/book.log 2>&1 || { cat _build/book.log; exit 1; }
+	$(PYTHON) -m hatchling build --target wheel --directory _build/html
 	$(PYTHON) scripts/portable.py _build/html --profile $(PROFILE)
 	$(PYTHON) scripts/check_links.py _build/html
 	@echo "The book is in _build/html/index.html"

@@ -25,9 +25,13 @@ from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
+from fairpca.plotting import METHOD_STYLE, group_style
+
 MODULES = Path(__file__).resolve().parents[1] / "_static" / "live"
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.mjs";\n', re.MULTILINE)
 TARGET = "live.js"
+STYLES = "styles.css"
+DASHES = {"-": "none", "--": "8 3", "-.": "10 3 2 3", ":": "2 3"}
 
 
 def bundle(folder: Path = MODULES) -> str:
@@ -41,6 +45,21 @@ def bundle(folder: Path = MODULES) -> str:
             raise ExtensionError(f"{name}.mjs has an import or export that is not of the one form that is joined")
         parts.append(text.replace("// @ts-check\n", ""))
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+
+
+def styles() -> str:
+    """Return the colours and patterns of groups and methods as rules; a group's colour wins over its method's."""
+    looks = METHOD_STYLE | {"fairpca": METHOD_STYLE["minmax"]} | {f"g{group}": group_style(group) for group in range(8)}
+    rules = []
+    for kind, look in looks.items():
+        dash = (
+            DASHES.get(look.linestyle)
+            if isinstance(look.linestyle, str)
+            else " ".join(str(2 * part) for part in look.linestyle[1])
+        )
+        own = "" if kind.startswith("g") else f" --dash: {dash};"
+        rules.append(f".live .{kind} {{ --own: {look.color};{own} }}\n")
+    return "".join(rules)
 
 
 class Live(SphinxDirective):
@@ -70,11 +89,13 @@ def _load_where_needed(app: Any, pagename: str, templatename: str, context: dict
     live = "live" in app.env.metadata.get(pagename, {}) or 'class="sortable"' in (context.get("body") or "")
     if live:
         app.add_js_file(TARGET, loading_method="defer")
+        app.add_css_file(STYLES)
 
 
 def _write(app: Any, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         (Path(app.outdir) / "_static" / TARGET).write_text(bundle(), encoding="utf8")
+        (Path(app.outdir) / "_static" / STYLES).write_text(styles(), encoding="utf8")
 
 
 def setup(app: Any) -> dict[str, bool]:

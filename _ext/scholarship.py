@@ -16,6 +16,7 @@ from docutils import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH = 200  # characters that search machines show of a description
+SENTENCE = re.compile(r"(?<=[.?!])(?<!et al\.)(?<!\b[ei]\.[ge]\.) ")
 PICTURE = "_static/directions.png"
 
 
@@ -58,15 +59,22 @@ def entries(docname: str, title: str, book: dict[str, Any], base: str) -> list[s
 
 
 def description(doctree: nodes.document) -> str:
-    """Return the beginning of the first paragraph that is a sentence."""
+    """Return the first two sentences without a formula, for machines that read neither formulas nor markup."""
+    found: list[str] = []
     for paragraph in doctree.findall(nodes.paragraph):
-        # A formula is no text for machines that read no formulas.
-        if isinstance(paragraph.parent, nodes.section | nodes.document) and not list(paragraph.findall(nodes.math)):
-            text = " ".join(paragraph.astext().split())
-            if len(text) > LENGTH:
-                text = text[: LENGTH - 1].rsplit(" ", 1)[0] + "…"
-            return text
-    return ""
+        if not isinstance(paragraph.parent, nodes.section | nodes.document):
+            continue
+        parts = [
+            "\0" if isinstance(node, nodes.math) else node.astext()
+            for node in paragraph.findall(lambda node: isinstance(node, nodes.math | nodes.Text))
+            if not isinstance(node.parent, nodes.math | nodes.raw)
+        ]
+        text = " ".join("".join(parts).split())
+        found += [sentence for sentence in SENTENCE.split(text) if sentence and "\0" not in sentence]
+        if len(found) >= 2:
+            break
+    text = " ".join(found[:2])
+    return text if len(text) <= LENGTH else text[: LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
 def tags(title: str, text: str, page: str, base: str) -> str:

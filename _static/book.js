@@ -5,6 +5,15 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// The theme remembers how far the sidebar was scrolled; after a link to elsewhere, the current page may be out of sight.
+addEventListener("load", () => {
+  const sidebar = document.querySelector(".bd-sidebar-primary");
+  const current = [...document.querySelectorAll(".bd-sidebar-primary .bd-links li.current > a")].pop();
+  if (!sidebar || !current) return;
+  const [outer, inner] = [sidebar, current].map((element) => element.getBoundingClientRect());
+  if (inner.top < outer.top || inner.bottom > Math.min(outer.bottom, innerHeight)) sidebar.scrollTop += inner.top - outer.top - outer.height / 2;
+});
+
 // What is wider than its box is reached with the keyboard, and a formula that is cut says so.
 (() => {
   const boxes = "div.math, .bd-article pre, .cell_output .output, .bd-article .table-container, .pst-scrollable-table-container, .live-told, .bd-article p";

@@ -68,7 +68,8 @@ class MomentSums:
         if labels == self.labels:
             return labels, *self.arrays
         order = [self.position[label] for label in labels]
-        return labels, *(array[order] for array in self.arrays)
+        counts, means, scatters = (array[order] for array in self.arrays)
+        return labels, counts, means, scatters
 
     def add(self, data: np.ndarray, groups: Groups, weights: np.ndarray | None = None) -> None:
         """Add rows (n × p, any real dtype, also sparse); weights must be above zero."""

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
+from fairpca._partial_fit import fitting
 from fairpca._sensitive import (
     Columns,
     Compared,

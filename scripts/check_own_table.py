@@ -197,7 +197,8 @@ def _compared(figure: Any, case: Case) -> Iterator[str]:
         yield f"{case.name}: methods {[row[0] for row in rows]}, not {wanted}"
         return
     for method, *shown in rows:
-        files = [saved(figure, f"save {what}: {method}") for what in ("loadings", "projection")]
+        figure.query_selector("[aria-live=polite] .live-told select, .live-told select").select_option(label=method)
+        files = [saved(figure, f"save {what}") for what in ("loadings", "projection")]
         yield from (f"{case.name}, {method}: {text}" for text in disagreements(case, method, *files, shown))
 
 

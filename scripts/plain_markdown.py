@@ -22,6 +22,7 @@ from notebooks import ChapterError
 FENCE = re.compile(r"^(`{3,}|:{3,})(?:\{([\w:-]+)\})?[ \t]*(.*)$")
 ROLE = re.compile(r"\{([a-z:]+)\}`([^`]+)`")
 OPTION = re.compile(r"^:[\w-]+:.*$")
+NUMBER = re.compile(r"⟦([^|⟧]*)\|([^⟧]*)⟧")  # the name of a computed number, and its value in the book
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,12 @@ class Translator:
         if role == "glue:text":
             if content not in self.glued:
                 raise ChapterError(f"{self.page}: no cell glues {content!r}")
-            return self.glued[content]
+            return f"⟦{content}|{self.glued[content]}⟧"
         if role in ("func", "class", "meth", "mod", "attr"):
             return f"`{content.lstrip('~')}`"
         if role == "doc":
-            return self.link(self.document(target), text)
+            link = self.link(self.document(target), text)
+            return link if self.address or text else f"“{link}”"
         if role in ("prf:ref", "numref", "eq", "ref"):
             return self.link(target, text)
         raise ChapterError(f"{self.page}: scripts/portable.py does not know the role {role!r}")
@@ -145,8 +147,10 @@ class Translator:
             return []  # made by the pages themselves
         if name == "literalinclude":
             return ["```python", *self.included(title, options), "```"]
-        if name == "div":
+        if name in ("div", "grid"):
             return [body]
+        if name == "grid-item-card":
+            return [f"**{title}.** {body}"]
         if name == "list-table":
             return list_table(title, body)
         if name == "prf:proof":
@@ -163,8 +167,8 @@ class Translator:
             return ["---", "", f"**Solution of {place.text if place else 'the exercise'}.**"]
         if name in ("exercise-end", "solution-end"):
             return ["---"]
-        if name in ("admonition", "note", "tip", "warning"):
-            called = title if name == "admonition" else name.capitalize()
+        if name in ("admonition", "dropdown", "note", "tip", "warning"):
+            called = title if name in ("admonition", "dropdown") else name.capitalize()
             return ["---", "", f"**{called}.** {body}", "", "---"]
         raise ChapterError(f"{self.page}: scripts/portable.py does not know the directive {name!r}")
 
@@ -183,7 +187,7 @@ class Translator:
         for kind in [kind for kind in data if kind.startswith("application/vnd.fairpca")]:
             del data[kind]  # such as the picture for a phone
         if "text/markdown" in data:
-            data["text/markdown"] = self.markdown("".join(data["text/markdown"]))
+            data["text/markdown"] = with_numbers(self.markdown("".join(data["text/markdown"])))
         if "text/html" in data:
             data["text/html"] = re.sub(r'<a\b[^>]*?\bhref="([^"#:]*\.html)?(#[^"]*)?"[^>]*>(.*?)</a>', self.anchor,
                                        "".join(data["text/html"]), flags=re.DOTALL)  # fmt: skip
@@ -194,6 +198,11 @@ class Translator:
             return found[3]
         page = os.path.normpath(Path(self.page).parent / found[1]) if found[1] else f"{self.page}.html"
         return f'<a href="{self.address}/{page}{found[2] or ""}">{found[3]}</a>'
+
+
+def with_numbers(text: str, remark: str = "") -> str:
+    """Put in the numbers as the book has them, each with a remark."""
+    return NUMBER.sub(lambda found: found[2] + remark, text)
 
 
 def list_table(title: str, body: str) -> list[str]:

@@ -22,7 +22,9 @@ from typing import Any
 import nbformat
 import notebooks
 from notebooks import ChapterError
-from plain_markdown import Place, Translator
+from plain_markdown import NUMBER, Place, Translator, with_numbers
+
+from fairpca import __version__
 
 STATEMENTS = r'id="([^"]+)">\s*<p class="admonition-title"><span class="caption-number">([^<]+?)\s*</span>'
 FIGURES = (
@@ -34,9 +36,27 @@ SECTIONS = r'<section[^>]*\bid="([^"]+)">(?:\s*<span id="([^"]+)"></span>)*\s*<h
 BROUGHT = {"cvxpy": "sdp", "dask": "scale", "fairpca.scale": "scale", "fairpca.report": "report"}
 OF_THE_PACKAGE = {"fairpca", "numpy", "scipy", "pandas", "sklearn", "pymanopt", "joblib", "matplotlib"}
 OF_NOTEBOOKS = {"IPython", "myst_nb"}
-GLUE = '''def glue(name, value, display=False):
-    """In the book this puts a number into the running text."""
-    print(f"{name}: {value}")'''
+# Text with computed numbers is made again when its cell runs, so that it never contradicts the outputs.
+HELPERS = '''import re
+
+from IPython.display import Markdown
+
+numbers = {}
+
+
+def glue(name, value, display=False):
+    """Keep a number for the text."""
+    numbers[name] = value
+
+
+def told(text):
+    """Show text with the numbers that were computed above; those that only the book has are marked."""
+
+    def number(found):
+        return str(numbers[found[1]]) if found[1] in numbers else f"{found[2]} (in the book)"
+
+    return Markdown(re.sub(r"⟦([^|⟧]*)\\|([^⟧]*)⟧", number, text))'''
+WHEEL = f"fairpca-{__version__}-py3-none-any.whl"  # `make site` puts it beside the pages
 PRINTED_CITATION = re.compile(r"\{\{cite:[pt]\}\}`(\{[^}`]+\})`")  # in a formatted string
 
 
@@ -105,18 +125,18 @@ def portable(
     """Return an executed chapter as a notebook that reads and runs anywhere."""
     made = nbformat.v4.new_notebook(metadata=copy.deepcopy({"kernelspec": notebook.metadata["kernelspec"]}))
     translator = Translator(page, places, glued_values(notebook) if glued is None else glued, address)
-    install = nbformat.v4.new_code_cell(
-        "%pip install --quiet " + " ".join(f'"{need}"' for need in needs(notebook)), metadata={"tags": ["install"]}
-    )
-    install.source = "# Once; afterwards restart the kernel.\n" + install.source
+    install = nbformat.v4.new_code_cell(install_lines(needs(notebook), address), metadata={"tags": ["install"]})
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = translator.markdown(cell.source).strip()
-            if text:
-                made.cells.append(nbformat.v4.new_markdown_cell(text))
+            if text and made.cells:
+                made.cells.append(text_cell(text))
+            elif text:  # before anything is computed
+                made.cells.append(nbformat.v4.new_markdown_cell(with_numbers(text, " (in the book)")))
         elif cell.cell_type == "code":
             made.cells += code_cells(cell, translator)
-    made.cells[1:1] = [nbformat.v4.new_markdown_cell(translator.markdown(about(page, address))), install]
+    helpers = nbformat.v4.new_code_cell(HELPERS, metadata={"jupyter": {"source_hidden": True}})
+    made.cells[1:1] = [nbformat.v4.new_markdown_cell(translator.markdown(about(page, address))), install, helpers]
     if translator.cited:
         listed = "\n".join(f"* {translator.works[key].markdown()}" for key in sorted(translator.cited))
         made.cells.append(nbformat.v4.new_markdown_cell(f"## References\n\n{listed}"))
@@ -125,19 +145,44 @@ def portable(
     return made
 
 
+def install_lines(wanted: list[str], address: str) -> str:
+    """Return what installs the package from the wheel beside the pages."""
+    own, *others = wanted
+    source, remark = f"{own} @ {address.rstrip('/')}/{WHEEL}", "Once; afterwards restart the kernel."
+    if not address:
+        source = own.replace("fairpca", WHEEL, 1)
+        remark += f"\n# The file {WHEEL} is beside the pages of the book; put it into this folder first."
+    listed = " ".join(f'"{need}"' for need in (source, *others))
+    return (
+        f"# {remark}\nfrom importlib.util import find_spec\n\n"
+        f'if find_spec("fairpca") is None:\n    %pip install --quiet {listed}'
+    )
+
+
+def text_cell(text: str) -> Any:
+    """Return a cell with text; one with computed numbers is a code cell whose source is hidden."""
+    if not NUMBER.search(text):
+        return nbformat.v4.new_markdown_cell(text)
+    quoted = f'r"""{text}"""' if '"""' not in text and text[-1] not in '"\\' else repr(text)
+    cell = nbformat.v4.new_code_cell(f"told({quoted})", metadata={"jupyter": {"source_hidden": True}, "tags": ["text"]})
+    shown = {"text/markdown": with_numbers(text), "text/plain": "<IPython.core.display.Markdown object>"}
+    cell.outputs = [nbformat.v4.new_output("display_data", shown)]
+    return cell
+
+
 def about(page: str, address: str) -> str:
     place = f"{address.rstrip('/')}/{page}.html" if address else f"page `{page}.html`"
     return (
         f"*A chapter of “Fair PCA, reproduced” ({place}) as a notebook; text and figures under CC BY 4.0, code under "
         "BSD-3-Clause.*\n\nThe package brings the tables and the stored results that the chapter reads, so it runs in "
         "an empty folder. Data that may not be passed on are fetched by `fairpca data fetch`; without them the chapter "
-        "says what it leaves out."
+        "says what it leaves out. Numbers in the text are those that this notebook computes; the others are marked."
     )
 
 
 def code_cells(cell: Any, translator: Translator) -> list[Any]:
     """Return a code cell, and its caption as text below it."""
-    source = cell.source.replace("from myst_nb import glue", GLUE)
+    source = re.sub(r"\n?from myst_nb import glue", "", cell.source)
     for fence in ('":::{note}\\n', '":::{{note}}\\n'):
         source = source.replace(fence, '"**Note.** ')
     source = source.replace('\\n:::"', '"')
@@ -152,7 +197,7 @@ def code_cells(cell: Any, translator: Translator) -> list[Any]:
         return [made]
     place = translator.places.get(settings.get("name", ""))
     caption = translator.markdown(settings.get("caption", "")).strip()
-    return [made, nbformat.v4.new_markdown_cell(f"**{place.text if place else 'Figure'}.** {caption}")]
+    return [made, text_cell(f"**{place.text if place else 'Figure'}.** {caption}")]
 
 
 def main() -> int:

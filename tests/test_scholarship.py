@@ -9,6 +9,7 @@ from pathlib import Path
 import bibliography
 import pytest
 import scholarship
+from docutils import nodes
 from docutils.core import publish_doctree
 from pybtex.database import parse_string
 
@@ -57,11 +58,15 @@ def test_bibtex_of_page_and_book_can_be_read() -> None:
 
 
 def test_tags_and_description() -> None:
-    text = "Title\n=====\n\nWith :math:`x` a formula.\n\n" + 'A sentence with "quotes" & words. ' * 20
-    told = scholarship.description(publish_doctree(text))
-    assert told.startswith("A sentence with") and told.endswith("…") and len(told) <= scholarship.LENGTH
+    text = 'Title\n=====\n\nWith :math:`x` a formula. By Lee et al. it has "quotes" & words.\n\nSecond. Third.'
+    document = publish_doctree(text)
+    list(document.findall(nodes.Text))[-1].parent.append(nodes.raw("", "<b>markup</b>", format="html"))
+    told = scholarship.description(document)
+    assert told == 'By Lee et al. it has "quotes" & words. Second.'
+    long = scholarship.description(publish_doctree("Title\n=====\n\n" + "word " * 100 + "end."))
+    assert long.endswith("…") and len(long) <= scholarship.LENGTH
     found = scholarship.tags("T", told, "a.html", "https://example.org")
-    assert '<meta name="description" content="A sentence with &quot;quotes&quot; &amp; words.' in found
+    assert '<meta name="description" content="By Lee et al. it has &quot;quotes&quot; &amp; words.' in found
     assert '<meta property="og:url" content="https://example.org/a.html" />' in found
     assert f'content="https://example.org/{scholarship.PICTURE}"' in found and (ROOT / scholarship.PICTURE).is_file()
     assert "og:url" not in scholarship.tags("T", told, "a.html", "")

@@ -1,11 +1,11 @@
 // @ts-check
 // Stored curves over the number of components: a slider reads them off.
 
-import { choice, html, plot, short, slider, table } from "./dom.mjs";
+import { choice, html, legend, plot, short, slider, table } from "./dom.mjs";
 
 /**
  * @param {HTMLElement} stage
- * @param {{ x: number[], xlabel: string, panels: { name: string, ylabel: string, curves: { name: string, y: number[] }[] }[] }} data
+ * @param {{ x: number[], xlabel: string, panels: { name: string, ylabel: string, curves: { name: string, kind: string, y: number[] }[] }[] }} data
  */
 export function mountCurves(stage, data) {
   const state = { panel: 0, at: 0 };
@@ -19,13 +19,12 @@ export function mountCurves(stage, data) {
     const view = plot({ width: 520, height: 320, xlim: [data.x[0] - 0.3, data.x[data.x.length - 1] + 0.3], ylim: [low - pad, high + pad], xlabel: data.xlabel, ylabel: panel.ylabel, alt: `${panel.name} over the ${data.xlabel}` });
     const x = data.x[state.at];
     view.line([x, x], [low - pad, high + pad], "yours");
-    panel.curves.forEach((curve, i) => {
-      view.line(data.x, curve.y, `c${i}`);
-      view.dot(x, curve.y[state.at], `c${i}`, 4);
-    });
+    for (const { y, kind } of panel.curves) {
+      view.line(data.x, y, kind);
+      view.dot(x, y[state.at], kind, 4);
+    }
     holder.replaceChildren(view.root);
-    const legend = html("p", { class: "live-legend" }, panel.curves.map((curve, i) => html("span", { class: `live-key c${i}` }, [curve.name])));
-    told.replaceChildren(legend, table([`${data.xlabel}: ${x}`, panel.ylabel], panel.curves.map((curve) => [curve.name, short(curve.y[state.at], 6)])));
+    told.replaceChildren(legend(panel.curves.map(({ kind, name }) => [kind, name])), table([`${data.xlabel}: ${x}`, panel.ylabel], panel.curves.map((curve) => [curve.name, short(curve.y[state.at], 6)])));
   };
   const controls = [slider(data.xlabel, { min: 0, max: data.x.length - 1, step: 1, value: 0, format: (i) => String(data.x[i]) }, (value) => {
     state.at = value;

@@ -84,6 +84,17 @@ export function choice(label, choices, changed) {
 }
 
 /**
+ * The legend of a plot: each name with its line as it is drawn.
+ *
+ * @param {[string, string][]} entries class and name
+ */
+export function legend(entries) {
+  return html("p", { class: "live-legend" }, entries.map(([kind, name]) => html("span", { class: "live-key" }, [
+    svg("svg", { viewBox: "0 0 36 8", width: 36, height: 8, "aria-hidden": "true" }, [svg("path", { d: "M1 4H35", class: `live-line ${kind}` })]), name,
+  ])));
+}
+
+/**
  * A table; the first column names the rows.
  *
  * @param {string[]} head

@@ -2,7 +2,7 @@
 // Your table, nothing uploaded: read a file in the browser, compute PCA and fair projections, show and save them.
 
 import { TableError, describeColumns, numericRows, parseTable } from "./csv.mjs";
-import { choice, freshId, html, plot, short, slider, table } from "./dom.mjs";
+import { choice, freshId, html, legend, plot, short, slider, table } from "./dom.mjs";
 import { bestKept, meanDistance, reconstructionErrors, solveMeanOblique, solveMeanOrthogonal, solveMinMax, solvePca, totalMean } from "./fair.mjs";
 import { groupMoments, standardise } from "./moments.mjs";
 
@@ -10,10 +10,10 @@ import { groupMoments, standardise } from "./moments.mjs";
 export const MOST_FEATURES = 200;
 
 const METHODS = /** @type {const} */ ([
-  ["pca", "PCA"],
-  ["minmax", "equal losses (min-max)"],
-  ["orthogonal", "equal means, orthogonal"],
-  ["oblique", "equal means, oblique"],
+  ["pca", "PCA", "pca"],
+  ["minmax", "equal losses (min-max)", "minmax"],
+  ["orthogonal", "equal means, orthogonal", "mean"],
+  ["oblique", "equal means, oblique", "eraser"],
 ]);
 
 /**
@@ -192,21 +192,26 @@ function showSettings(settings, results, data, attempt) {
  */
 function showResults(results, analysis, rows, features, group, milliseconds) {
   const { solutions, labels, moments } = analysis;
-  const state = { d: Math.min(2, solutions.length), measure: /** @type {"losses" | "errors"} */ ("losses") };
+  const state = { d: Math.min(2, solutions.length), measure: /** @type {"losses" | "errors"} */ ("losses"), saved: "pca" };
   const told = html("div", { class: "live-told" });
   const chart = html("div", { class: "live-plots" });
   const draw = () => {
     const found = solutions[state.d - 1];
     const name = (/** @type {string} */ method) => METHODS.find(([key]) => key === method)?.[1] ?? method;
+    const chosen = () => found.find((entry) => entry.method === state.saved) ?? found[0];
+    const which = choice("save the results of", found.map((entry) => [entry.method, name(entry.method)]), (value) => (state.saved = value));
+    state.saved = chosen().method;
+    which.input.value = state.saved;
     const head = ["method", "variance kept", ...labels.map((label) => `error: ${label}`), ...labels.map((label) => `loss: ${label}`), "distance of means", "proved within"];
     told.replaceChildren(
       table(head, found.map((entry) => [
         name(entry.method), `${(100 * entry.share).toFixed(2)} %`, ...entry.errors.map((x) => short(x)), ...entry.losses.map((x) => short(Math.max(x, 0))), short(entry.distance, 3), short(entry.gap, 2),
       ]), `${state.d} component${state.d > 1 ? "s" : ""}`),
-      html("div", { class: "live-controls" }, found.flatMap((entry) => [
-        save(`projection: ${name(entry.method)}`, `projection-${entry.method}-${state.d}.csv`, () => projectionCsv(analysis, entry.solution, rows, group)),
-        save(`loadings: ${name(entry.method)}`, `loadings-${entry.method}-${state.d}.csv`, () => loadingsCsv(entry.solution, features)),
-      ])),
+      html("div", { class: "live-controls" }, [
+        which.element,
+        save("projection", () => `projection-${state.saved}-${state.d}.csv`, () => projectionCsv(analysis, chosen().solution, rows, group)),
+        save("loadings", () => `loadings-${state.saved}-${state.d}.csv`, () => loadingsCsv(chosen().solution, features)),
+      ]),
     );
     const xs = solutions.map((_, i) => i + 1);
     const series = METHODS.map(([method]) => solutions.map((list) => {
@@ -219,8 +224,8 @@ function showResults(results, analysis, rows, features, group, milliseconds) {
     view.line([state.d, state.d], [0, 1.06 * top], "yours");
     series.forEach((values, i) => {
       const there = xs.filter((_, j) => Number.isFinite(values[j]));
-      if (there.length) view.line(there, values.filter(Number.isFinite), `c${i}`);
-      if (Number.isFinite(values[state.d - 1])) view.dot(state.d, values[state.d - 1], `c${i}`, 4);
+      if (there.length) view.line(there, values.filter(Number.isFinite), METHODS[i][2]);
+      if (Number.isFinite(values[state.d - 1])) view.dot(state.d, values[state.d - 1], METHODS[i][2], 4);
     });
     chart.replaceChildren(view.root);
   };
@@ -238,21 +243,21 @@ function showResults(results, analysis, rows, features, group, milliseconds) {
   results.replaceChildren(
     html("p", {}, [`${rows.n} rows used${rows.dropped ? `, ${rows.dropped} left out` : ""}; groups ${counts}. Computed for all numbers of components in ${Math.round(milliseconds)} ms.`]),
     html("div", { class: "live-controls" }, controls), chart,
-    html("p", { class: "live-legend" }, METHODS.map(([, name], i) => html("span", { class: `live-key c${i}` }, [name]))), told,
+    legend(METHODS.map(([, name, kind]) => [kind, name])), told,
   );
   draw();
 }
 
 /**
  * @param {string} label
- * @param {string} name
+ * @param {() => string} name
  * @param {() => string} content
  */
 function save(label, name, content) {
   const button = html("button", { type: "button" }, [`save ${label}`]);
   button.addEventListener("click", () => {
     const address = URL.createObjectURL(new Blob([content()], { type: "text/csv" }));
-    const link = html("a", { href: address, download: name });
+    const link = html("a", { href: address, download: name() });
     document.body.append(link);
     link.click();
     link.remove();

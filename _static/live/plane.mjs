@@ -1,7 +1,7 @@
 // @ts-check
 // Two groups in the plane and one direction to keep: every criterion at every angle, live.
 
-import { choice, html, plot, short, slider, table } from "./dom.mjs";
+import { choice, html, legend, plot, short, slider, table } from "./dom.mjs";
 
 /** @typedef {[number, number][]} Points */
 
@@ -113,11 +113,11 @@ export function criteria(groups, angles, penalty, sigma) {
 
 /** Names of the criteria, the key of each, and the class that colours it. */
 const CRITERIA = /** @type {[string, "total" | "loss" | "gap" | "means" | "mmd", string][]} */ ([
-  ["PCA: error of all rows", "total", "c0"],
-  ["larger loss (Samadi et al.)", "loss", "c1"],
-  ["error and gap (Vu et al.)", "gap", "c2"],
-  ["distance of means", "means", "c3"],
-  ["MMD² (Lee et al.)", "mmd", "c4"],
+  ["PCA: error of all rows", "total", "pca"],
+  ["larger loss (Samadi et al.)", "loss", "minmax"],
+  ["error and gap (Vu et al.)", "gap", "rfpca"],
+  ["distance of means", "means", "mean"],
+  ["MMD² (Lee et al.)", "mmd", "mbfpca"],
 ]);
 
 /** @param {HTMLElement} stage */
@@ -179,11 +179,10 @@ export function mountPlane(stage) {
     make("n", "its number of rows", 10, 150, 10, String),
     make("penalty", "weight of the gap, λ", 0, 3, 0.1, one),
   ];
-  const legend = html("p", { class: "live-legend" }, CRITERIA.map(([name, , kind]) => html("span", { class: `live-key ${kind}` }, [name])));
-  legend.append(html("span", { class: "live-key yours" }, ["your direction"]));
+  const key = legend([...CRITERIA.map(([name, , kind]) => /** @type {[string, string]} */ ([kind, name])), ["yours", "your direction"]]);
   stage.append(
     html("div", { class: "live-controls" }, [presets.element, ...controls.map(([, control]) => control.element)]),
-    html("div", { class: "live-plots" }, [left.root, right.root]), legend, told,
+    html("div", { class: "live-plots" }, [left.root, right.root]), key, told,
   );
   draw();
 }

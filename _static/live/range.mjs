@@ -1,7 +1,7 @@
 // @ts-check
 // The joint range of two groups' errors: its lower left boundary, the objective of Vu et al., the certificate.
 
-import { html, plot, short, slider, table } from "./dom.mjs";
+import { html, legend, plot, short, slider, table } from "./dom.mjs";
 import { captured, combine, eigh, leading, trace } from "./linear.mjs";
 
 /** @typedef {{ p0: number, lambda: number, radius: number }} Penalty the same radius for both groups */
@@ -131,17 +131,17 @@ export function mountRange(stage, data) {
     // The range lies to the upper right of its boundary.
     const far = [view.xlim[1] + 10 * px, view.ylim[1] + 10 * py];
     view.area([...arc.map((q) => q.s0), arc[239].s0, far[0], far[0]], [...arc.map((q) => q.s1), far[1], far[1], arc[0].s1], "g0");
-    level(view, penalty, best.value, "c1");
-    level(view, penalty, bound, "c2");
+    level(view, penalty, best.value, "rfpca");
+    level(view, penalty, bound, "g2");
     const polygon = [[touched[0].s0, touched[0].s1], ...corners, [touched[touched.length - 1].s0, touched[touched.length - 1].s1]];
-    view.line(polygon.map((q) => q[0]), polygon.map((q) => q[1]), "c3");
-    view.line(arc.map((q) => q.s0), arc.map((q) => q.s1), "c0");
+    view.line(polygon.map((q) => q[0]), polygon.map((q) => q[1]), "g3");
+    view.line(arc.map((q) => q.s0), arc.map((q) => q.s1), "g0");
     const held = support(M0, M1, p, state.k, state.t);
     const direction = [-(1 - state.t), state.t];
     const reach = (view.xlim[1] - view.xlim[0]) + (view.ylim[1] - view.ylim[0]);
     view.line([held.s0 - reach * direction[0], held.s0 + reach * direction[0]], [held.s1 - reach * direction[1], held.s1 + reach * direction[1]], "yours");
     view.dot(held.s0, held.s1, "yours", 4);
-    view.dot(best.s0, best.s1, "c1", 6);
+    view.dot(best.s0, best.s1, "rfpca", 6);
     holder.replaceChildren(view.root);
     told.replaceChildren(table(["", `error of ${data.names[0]}`, `error of ${data.names[1]}`, "objective"], [
       ["optimum found", short(best.s0, 6), short(best.s1, 6), short(best.value, 8)],
@@ -163,7 +163,7 @@ export function mountRange(stage, data) {
       slider("components", { min: 1, max: p - 1, step: 1, value: state.k }, bind("k")).element,
     ]),
     holder,
-    html("p", { class: "live-legend" }, [["c0", "boundary of the range"], ["c3", "lines of the certificate"], ["c1", "level of the objective at the optimum"], ["c2", "level at the bound"], ["yours", "your line"]].map(([kind, name]) => html("span", { class: `live-key ${kind}` }, [name]))),
+    legend([["g0", "boundary of the range"], ["g3", "lines of the certificate"], ["rfpca", "level of the objective at the optimum"], ["g2", "level at the bound"], ["yours", "your line"]]),
     told,
   );
   draw();

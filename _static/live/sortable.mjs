@@ -19,16 +19,32 @@ export function compareCells(a, b) {
   return a.localeCompare(b, "en");
 }
 
+const SHORT = /** @type {Record<string, string>} */ ({ fig: "figure", figs: "figure", figures: "figure", tab: "table", tables: "table", thm: "theorem", prop: "proposition", lem: "lemma", def: "definition", cor: "corollary", alg: "algorithm", suppl: "supplement", sp: "supplement", appendix: "supplement", et: "", al: "", and: "", of: "", the: "" });
+
 /**
- * @param {string[][]} rows
- * @param {string} words all of them must occur in a row
+ * Words and numbers of a text, with the usual abbreviations written out.
+ *
+ * @param {string} text
+ * @returns {string[]}
+ */
+export function tokens(text) {
+  const found = text.toLowerCase().match(/[a-z]?\d+(\.\d+)*|\p{L}+/gu) ?? [];
+  return found.map((word) => SHORT[word] ?? word).filter(Boolean);
+}
+
+/**
+ * Rows that have all words: numbers and single letters as a whole ("Figure 4" is not "Figure 14"), words from their beginning.
+ *
+ * @param {string[]} names what a row is called, where numbers are looked for
+ * @param {string[][]} rows all cells
+ * @param {string} words
  * @returns {number[]} which rows are shown
  */
-export function matching(rows, words) {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+export function matching(names, rows, words) {
+  const wanted = tokens(words);
   return [...rows.keys()].filter((i) => {
-    const text = rows[i].join(" ").toLowerCase();
-    return wanted.every((word) => text.includes(word));
+    const [own, all] = [tokens(names[i]), tokens(`${names[i]} ${rows[i].join(" ")}`)];
+    return wanted.every((word) => (/\d/.test(word) || word.length === 1 ? own.includes(word) : all.some((other) => other.startsWith(word))));
   });
 }
 
@@ -39,6 +55,7 @@ export function makeSortable(element) {
   if (!body || headings.length === 0) return;
   const rows = [...body.rows];
   const texts = rows.map((row) => [...row.cells].map((cell) => (cell.textContent ?? "").trim()));
+  const names = rows.map((row, i) => row.dataset.words ?? texts[i].join(" "));
   headings.forEach((heading, column) => {
     const name = (heading.textContent ?? "").trim();
     if (!name) return;
@@ -60,9 +77,9 @@ export function makeSortable(element) {
   const input = /** @type {HTMLInputElement} */ (html("input", { type: "search", id, autocomplete: "off" }));
   const count = html("span", { "aria-live": "polite" }, [`${rows.length} rows`]);
   input.addEventListener("input", () => {
-    const shown = new Set(matching(texts, input.value));
+    const shown = new Set(matching(names, texts, input.value));
     rows.forEach((row, i) => (row.hidden = !shown.has(i)));
-    count.textContent = `${shown.size} of ${rows.length} rows`;
+    count.textContent = shown.size ? `${shown.size} of ${rows.length} rows` : "No row has all of these words. Try fewer of them, for example an author and a number.";
   });
   element.before(html("div", { class: "live-filter" }, [html("label", { for: id }, ["show only rows with"]), input, count]));
 }

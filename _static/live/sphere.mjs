@@ -81,10 +81,10 @@ export function mountSphere(stage, data) {
     view.points(found.shadows[0], "g0");
     view.points(found.shadows[1], "g1", true);
     globe.clear();
-    globe.line(...circle(1), "c3");
+    globe.line(...circle(1), "g4");
     for (const { name, azimuth, elevation } of fixed) {
       const [x, y] = onGlobe(azimuth, elevation);
-      globe.dot(x, y, "c1", 5);
+      globe.dot(x, y, ["mbfpca", "fpca", "pca"].find((method) => name.toLowerCase().replace("-", "").includes(method)) ?? "g0", 5);
       globe.layer.append(label(globe, x, y, name));
     }
     const [x, y] = onGlobe(state.azimuth, state.elevation);

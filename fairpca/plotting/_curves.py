@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca.plotting._style import PALETTE, group_style, new_axes
+from fairpca.plotting._style import METHOD_STYLE, PALETTE, group_style, method_style, new_axes
 
 __all__ = [
     "plot_boxes",
@@ -20,10 +20,10 @@ __all__ = [
 ]
 
 _VERDICTS = {
-    "equal": (PALETTE[2], "o"),
-    "equal, inferred": (PALETTE[2], "^"),
+    "equal": (METHOD_STYLE["minmax"].color, "o"),
+    "equal, inferred": (METHOD_STYLE["minmax"].color, "^"),
     "close": (PALETTE[0], "s"),
-    "differs": (PALETTE[3], "X"),
+    "differs": (METHOD_STYLE["rfpca"].color, "X"),
 }
 _OTHER_VERDICT = ("#777777", "D")
 
@@ -96,7 +96,7 @@ def plot_group_curves(
                 part = part[part[method] == m]
             part = part.sort_values(x)
             own = group_style(g)
-            color = own.color if method is None else group_style(i).color
+            color = own.color if method is None else method_style(str(m), i).color
             name = str(label) if method is None else f"{m}, {label}"
             look = vars(own) | {"color": color, "markerfacecolor": "white" if g % 2 else color}
             ax.plot(part[x], part[y], **look, label=name)
@@ -157,7 +157,7 @@ def plot_boxes(
     methods = list(dict.fromkeys(table[hue])) if hue is not None else [None]
     width = 0.8 / len(methods)
     for i, m in enumerate(methods):
-        style = group_style(i)
+        style = method_style(str(m), i)
         centres = np.arange(len(settings)) + (i - (len(methods) - 1) / 2) * width
         chosen = [table[(table[x] == s) & ((table[hue] == m) if hue is not None else True)][y] for s in settings]
         values = [part.dropna().to_numpy() for part in chosen]
@@ -282,7 +282,7 @@ def plot_convergence(
             steps = np.arange(1, values.size + 1, dtype=np.float64)
         if reference is not None:
             values = np.maximum((values - reference) / max(abs(reference), np.finfo(float).tiny), 1e-16)
-        style = group_style(i)
+        style = method_style(name, i)
         every = max(1, values.size // 12)
         ax.plot(steps, values, **vars(style), markevery=every, label=name)
     ax.set_yscale("log")
@@ -332,7 +332,7 @@ def plot_tradeoff(
     ax = new_axes(ax)
     for i, name in enumerate(dict.fromkeys(table[method])):
         part = table[table[method] == name]
-        style = group_style(i)
+        style = method_style(str(name), i)
         ax.scatter(part[x], part[y], s=34, color=style.color, marker=style.marker, alpha=0.8, label=str(name))
         if connect:
             front = part.sort_values([x, y])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._validation import check_number, check_rows
-from fairpca.plotting._style import group_style, new_axes
+from fairpca.plotting._style import method_style, new_axes
 
 __all__ = ["plot_faces", "plot_plane_map"]
 
@@ -151,7 +151,7 @@ def plot_plane_map(
     for i, (name, normal) in enumerate((marks or {}).items()):
         u = frame @ np.asarray(normal, dtype=np.float64)
         px, py = _to_disk(u / np.linalg.norm(u))
-        style = group_style(i + 1)
+        style = method_style(name, i + 1)
         ax.plot(
             px, py, linestyle="none", marker=style.marker, color=style.color, markersize=9,
             markeredgecolor="black", clip_on=False, label=name,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._validation import check_number, check_rows, check_rows_match, encode_groups
-from fairpca.plotting._style import PALETTE, group_style, new_axes
+from fairpca.plotting._style import METHOD_STYLE, PALETTE, group_style, method_style, new_axes
 
 __all__ = ["plot_biplot", "plot_densities", "plot_directions", "plot_projection"]
 
@@ -205,7 +205,7 @@ def plot_directions(
         if v.size != 2 or not np.linalg.norm(v) > 0:
             raise ValueError(f"direction {name!r} has shape {np.shape(direction)}; give two numbers, not both zero.")
         v = v * (length / np.linalg.norm(v))
-        style = group_style(first_color + i)
+        style = method_style(name, first_color + i)
         if both_ways:
             x, y = np.transpose([-v, v])
             ax.plot(x, y, color=style.color, linestyle=style.linestyle, linewidth=2.2, label=name)
@@ -281,7 +281,7 @@ def plot_biplot(
     places = _spread_labels(V[chosen] / reach, half) * reach
     for j, place in zip(chosen, places, strict=True):
         strong = j in highlight
-        color = PALETTE[3] if strong else PALETTE[0]
+        color = METHOD_STYLE["rfpca"].color if strong else PALETTE[0]
         ax.annotate(
             "",
             xy=tuple(V[j]),

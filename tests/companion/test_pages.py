@@ -1,13 +1,11 @@
 """What a reader sees on a page that computes an exhibit is enough to compute it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import notebooks
 import pytest
-from pages import visible_code
+from pages import run_alone, visible_code
 
 from fairpca import published
 
@@ -19,9 +17,9 @@ def test_visible_code_computes_the_exhibit(source: Path, tmp_path: Path) -> None
     """In an empty folder; `run` compares with the stored cells and fails if they differ."""
     page = tmp_path / "page.py"
     page.write_text(visible_code(source), encoding="utf8")
-    found = subprocess.run([sys.executable, page], cwd=tmp_path, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    lines = [line for line in found.stdout.splitlines() if line.startswith("Computed here: ")]
+    code, out, err = run_alone(page)
+    assert code == 0, err
+    lines = [line for line in out.splitlines() if line.startswith("Computed here: ")]
     assert len(lines) >= len(re.findall(r"\brun\(", page.read_text()))  # a function may call it several times
     for line in lines:
         computed = int(re.match(r"Computed here: (\d+) of", line)[1])

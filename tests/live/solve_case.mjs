@@ -59,7 +59,7 @@ const ANSWERS = {
   },
   numbers: ({ texts }) => texts.map((text) => numberAt(codesOf(text), 0, 44, 46)).map((x) => (Number.isNaN(x) ? null : x)),
   cells: ({ pairs }) => pairs.map(([a, b]) => compareCells(a, b)),
-  matching: ({ rows, words }) => matching(rows, words),
+  matching: ({ names, rows, words }) => matching(names, rows, words),
 };
 
 const cases = JSON.parse(readFileSync(0, "utf8"));

@@ -14,6 +14,8 @@ import pytest
 from fairpca import GroupMoments, MinMaxFairPCA
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics import mmd_squared, reconstruction_errors, reconstruction_losses
+from fairpca.published import scoreboard
+from fairpca.published.finder import finder
 from fairpca.solvers.minmax import solve_minmax
 from fairpca.solvers.rfpca import TwoGroupObjective, solve_rfpca
 
@@ -284,8 +286,33 @@ def test_tables_sort_and_filter(ask):
     [signs] = [np.sign(answer).tolist() for answer in ask("cells", {"pairs": pairs})]
     assert signs == [-1, 1, 1, -1, -1, 0]
     rows = [["Samadi", "Figure 1"], ["Lee", "Table 1"], ["Vu", "Table 3"]]
-    assert ask("matching", {"rows": rows, "words": "table lee"}) == [[1]]
-    assert ask("matching", {"rows": rows, "words": " "}) == [[0, 1, 2]]
+    names = [" ".join(row) for row in rows]
+    assert ask("matching", {"names": names, "rows": rows, "words": "table lee"}) == [[1]]
+    assert ask("matching", {"names": names, "rows": rows, "words": " "}) == [[0, 1, 2]]
+
+
+def test_the_finder_finds_what_readers_type(ask):
+    """Author and item of each row that a query finds; "…" stands for further ones."""
+    found = finder(scoreboard())
+    names, rows = found["words"].tolist(), found[["paper", "item", "verdict", "distance"]].to_numpy().tolist()
+    called = (found["paper"].str.split().str[0] + " " + found["item"]).tolist()
+    wanted = {
+        "fig. 4": {"Samadi Figure 4", "Lee Figure 4", "Vu Figure 4"},
+        "Figure 4": {"Samadi Figure 4", "Lee Figure 4", "Vu Figure 4"},
+        "Fig 3": {"Samadi Figure 3", "Lee Figure 3", "Vu Figure 3"},
+        "samadi et al 2018 fig 4": {"Samadi Figure 4"},
+        "vu table 3": {"Vu Table 3"},
+        "Vu et al., Theorem B.2": {"Vu Theorem B.2"},
+        "Supplement G": {"Lee Supplement G"},
+        "thm 5.1": {"Samadi Theorem 5.1"},
+        "Figure 99": set(),
+    }
+    for query, expected in wanted.items():
+        [shown] = ask("matching", {"names": names, "rows": rows, "words": query})
+        assert {called[i] for i in shown} == expected, query
+    for query, some in {"credit": "Samadi Figure 3", "biplot": "Lee Figure 8", "corrected": "Lee Lemma 4"}.items():
+        [shown] = ask("matching", {"names": names, "rows": rows, "words": query})
+        assert some in {called[i] for i in shown} and len(shown) < len(rows) / 3, query
 
 
 def test_one_script_for_pages_that_are_opened_as_files(tmp_path):

@@ -55,6 +55,26 @@ def test_groups_differ_by_color_marker_and_line_also_for_the_colour_blind():
                 assert apart > 0.1, (kind, i, j)
 
 
+def test_a_method_has_one_look_and_never_that_of_a_group():
+    looks = plotting.METHOD_STYLE
+    for part in ("color", "marker", "linestyle"):
+        assert len({str(getattr(look, part)) for look in looks.values()}) == len(looks)
+    assert not {look.color for look in looks.values()} & set(plotting.PALETTE)
+    shown = [look.color for look in looks.values()] + list(plotting.PALETTE[:2])
+    for kind in ("protan", "deutan"):
+        for i, color in enumerate(shown):
+            for other in shown[:i]:
+                assert np.abs(deficient(color, kind) - deficient(other, kind)).max() > 0.1, (kind, color, other)
+    names = {
+        "MBF-PCA, our solver": "mbfpca", "RFPCA": "rfpca", "CFPCA-Mean": "fpca", "FPCA": "fpca", "FairPCA": "minmax",
+        "minmax_loss": "minmax", "mean_orthogonal": "mean", "MeanFairPCA": "mean", "LinearEraser": "eraser",
+        "PCA": "pca",
+    }  # fmt: skip
+    for name, method in names.items():
+        assert plotting.method_style(name, 5) == looks[method], name
+    assert plotting.method_style("delta = 0.1", 3) == plotting.group_style(3)
+
+
 def test_style_is_opaque_white_and_sized_for_the_book():
     plotting.use_style()
     fig, ax = plt.subplots()
@@ -63,14 +83,6 @@ def test_style_is_opaque_white_and_sized_for_the_book():
     assert fig.get_figwidth() == 7.0 and fig.dpi == 150
     # Text on white has the contrast that the accessibility guidelines ask for.
     assert (luminance("white") + 0.05) / (luminance(plt.rcParams["text.color"]) + 0.05) > 7
-
-
-def test_new_axes_leave_other_figures_alone():
-    before = plt.rcParams["axes.grid"]
-    ax = plotting.new_axes()
-    assert plt.rcParams["axes.grid"] == before
-    assert not ax.spines["top"].get_visible() and ax.figure.get_figwidth() == 7.0
-    assert plotting.new_axes(ax) is ax
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):

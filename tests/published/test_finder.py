@@ -47,6 +47,8 @@ def test_a_number_is_not_part_of_a_longer_one():
     assert _about(board, paper, "Figure 1")["where"].tolist() == ["Figure 1 left", "Figures 1 and 2"]
     assert _about(board, paper, "Theorem 5.1")["where"].tolist() == ["Theorem 5.1"]
     assert verdict_line(board.iloc[:0]) == "shown"
+    assert verdict_line(board.iloc[:0], errata=1) == "✎ corrected"
+    assert verdict_line(board.iloc[:1]) == "statements: ✓ 1 holds"
 
 
 def test_an_exhibit_has_the_rows_of_its_own_and_of_no_other():
@@ -67,7 +69,7 @@ def test_the_page_links_every_row(board):
     for paper in papers():
         for place in load_places(paper.name).itertuples(index=False):
             assert f'<a href="../{place.chapter}.html#{place.label}">' in html
-    assert html.count("<tr>") == html.count("data-thumbnail=") + 1
+    assert html.count("<tr>") == 1 and html.count("<tr data-words=") == html.count("data-thumbnail=")
 
 
 def test_the_search_knows_papers_by_their_numbers():
@@ -92,7 +94,7 @@ def test_thumbnails_come_from_the_linked_page(tmp_path: Path):
 
 
 def test_distances_are_relative_to_the_print() -> None:
-    row = {"kind": "number", "verdict": "differs"}
+    row = {"kind": "number", "verdict": "differs", "dataset": "compas"}
     board = pd.DataFrame(
         [
             {**row, "printed": 50.0, "ours": 51.0},
@@ -100,5 +102,5 @@ def test_distances_are_relative_to_the_print() -> None:
             {**row, "printed": 4.0, "ours": 3.0},
         ]
     )
-    assert _distance(board) == "half within 2 %, all within 25 %"
+    assert _distance(board) == "half within 2 %, all within 25 % (the largest: compas)"
     assert _distance(board.assign(kind="claim")) == "" and _distance(board.assign(printed=0.0)) == ""

@@ -8,19 +8,20 @@ import numpy as np
 
 from fairpca._validation import check_number
 from fairpca.solvers.minmax._ascent import ExactDimension
-from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
+from fairpca.solvers.minmax._line_search import LineOptimum, maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
     certified_status,
     check_problem,
     deadline_of,
+    only_varying,
     oriented,
     references,
+    solve_for_varying,
     told_of_limit,
     trivial_result,
 )
-from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.minmax._criteria import GeometricMean, Small, WorstGroup
-from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax._line_search import maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
@@ -96,7 +96,7 @@ def solve_minmax_nested(
     for j in range(d):
         compared = references(objective, traces, own[:, j]) if not mean else np.zeros(m)
         criterion = GeometricMean() if mean else WorstGroup((compared - kept)[counted])
-        if shared is not None:
+        if shared is not None and isinstance(criterion, WorstGroup):
             x, found, bound, n = shared.direction(criterion, tol)
             A, x = moments, x - V @ (V.T @ x)
             if np.linalg.norm(x) > 0.9:
