@@ -20,9 +20,9 @@ from fairpca.companion.lee2022 import (
     synthetic2_noise,
     synthetic2_parts,
 )
+from fairpca.companion.published import load as load_published
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
-from fairpca.published import load as load_published
 from fairpca.solvers.mmd import WeightedRows
 
 
@@ -89,7 +89,7 @@ def test_stated_parts_are_splits_of_one_standardised_sample():
 
 
 def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
-    from fairpca.published import scoreboard
+    from fairpca.companion.published import scoreboard
 
     board = scoreboard()
     rows = board[(board["exhibit"] == "fig2_fig3_stored") & (board["metric"] != "seconds")]
@@ -136,7 +136,7 @@ def test_authors_runs_at_the_two_largest_tolerances_are_one_computation():
 
 
 def test_times_are_not_judged():
-    from fairpca.published import scoreboard
+    from fairpca.companion.published import scoreboard
 
     board = scoreboard().query("exhibit == 'fig2_fig3_stored'")
     seconds = board[board["metric"] == "seconds"]
