@@ -11,11 +11,7 @@ import pytest
 
 import fairpca
 
-MODULES = [
-    name
-    for _, name, _ in pkgutil.walk_packages(fairpca.__path__, "fairpca.")
-    if not name.endswith("__main__")
-]
+MODULES = [name for _, name, _ in pkgutil.walk_packages(fairpca.__path__, "fairpca.") if not name.endswith("__main__")]
 
 
 def with_examples():
