@@ -27,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from fairpca import published
-from fairpca.published.comparison import STATISTICS
-from fairpca.published.declarations import paper as declared
+from fairpca.companion import published
+from fairpca.companion.published.comparison import STATISTICS
+from fairpca.companion.published.declarations import paper as declared
 
 _POWER = r"10\s*(?:\^\{?|<sup>)\s*[-−]?\d+\}?(?:</sup>)?"
 NUMBER = re.compile(rf"(?<![\w.]){_POWER}|(?<![\w.])[-−]?\d+(?:,\d{{3}}(?!\d))*(?:\.\d+|\.(?=[,}}]))?(?:e[-−]?\d+)?")

@@ -10,7 +10,7 @@ from typing import Any
 import bibliography
 import yaml
 
-from fairpca.published import papers
+from fairpca.companion.published import papers
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "ro-crate-metadata.json"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import bibliography
 
+from fairpca.companion.published import papers
+from fairpca.companion.published.pages import exhibits_table, papers_table
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._download import REGISTRY_FILE
-from fairpca.published import papers
-from fairpca.published.pages import exhibits_table, papers_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, DATA = ROOT / "README.md", ROOT / "data" / "README.md"

@@ -26,8 +26,8 @@ from markdown_it import MarkdownIt
 import fairpca
 from fairpca import datasets
 from fairpca.companion import records
-from fairpca.published import VERDICTS, papers, scoreboard
-from fairpca.published.pages import answer, answers, by_method, counts_line, methods_line
+from fairpca.companion.published import VERDICTS, papers, scoreboard
+from fairpca.companion.published.pages import answer, answers, by_method, counts_line, methods_line
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "report"

@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
 
     start = time.perf_counter()
     paper, writes = parameters.get("profile") == "paper", parameters.get("profile", "smoke") != "smoke"
-    ordered = sorted(sources, key=notebooks.reads_all_results) if writes else longest_first(sources, folder, root)
+    ordered = sorted(sources, key=notebooks.collects_results) if writes else longest_first(sources, folder, root)
     inside = options.jobs if writes else 1
     jobs = [(source, parameters, folder, root, options.force, inside) for source in ordered]
     with ExitStack() as stack:

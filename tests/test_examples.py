@@ -51,7 +51,7 @@ SECTIONED = [
     "fairpca.metrics",
     "fairpca.tables",
     "fairpca.plotting",
-    "fairpca.published",
+    "fairpca.companion.published",
     "fairpca.report",
     "fairpca.scale",
     "fairpca.synthetic",

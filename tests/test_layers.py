@@ -22,8 +22,7 @@ ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca.
 # A unit knows those of its own line and of the lines below.
 LAYERS = (
     "cli __main__",
-    "companion experiments",
-    "published",
+    "companion",
     "report",
     "tables scale datasets plotting synthetic",
     f"{ESTIMATORS} _base _partial_fit",

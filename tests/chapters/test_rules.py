@@ -23,7 +23,7 @@ from notebooks import ChapterError
 
 import fairpca
 import fairpca.solvers
-from fairpca.published import papers
+from fairpca.companion.published import papers
 
 ROOT = notebooks.ROOT
 PARTS = ["start", *(paper.name for paper in papers()), "beyond", "use"]

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fairpca.datasets._registry import Upstream, bundled_names, faces_digest, upstream, upstream_keys
 
 from fairpca import cli
 from fairpca._resources import data_path
@@ -26,6 +25,7 @@ from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, na
 from fairpca.datasets import _download as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._catalog import CATALOG
+from fairpca.datasets._download import Upstream, bundled_names, faces_digest, upstream, upstream_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = b"a,b,DummyMain,group\n" + b"".join(b"%d,%d,0,%d\n" % (i, i * i, i % 2) for i in range(2000))

@@ -15,7 +15,7 @@ import yaml
 
 import report
 from fairpca.companion import records
-from fairpca.published import papers, scoreboard
+from fairpca.companion.published import papers, scoreboard
 
 ROOT = Path(__file__).resolve().parents[2]
 MINUTES = 150  # what all results may take on two processors
