@@ -204,7 +204,7 @@ def _table(
 def _unique(names: list[str], note: Callable[[str], None]) -> list[str]:
     """Give columns without a name one, and those of the same name a number; both are said."""
     taken = set(names)
-    found: list[str] = []
+    found: dict[str, None] = {}
     for position, name in enumerate(names, 1):
         new = " ".join(name.split())
         if not new:
@@ -218,8 +218,8 @@ def _unique(names: list[str], note: Callable[[str], None]) -> list[str]:
             new = f"{new} ({number})"
         while new in found:
             new += "'"
-        found.append(new)
-    return found
+        found[new] = None
+    return list(found)
 
 
 def _check_header(frame: pd.DataFrame, path: str) -> None:

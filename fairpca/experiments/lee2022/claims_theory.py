@@ -7,13 +7,9 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
+from fairpca.experiments.engine.verdicts import Verdict, as_records, judge_theorem, register_claims
 
-from fairpca import MinMaxFairPCA
-from fairpca.linalg import orthonormal
 from fairpca.metrics import mmd_squared
-from fairpca.solvers.mmd import WeightedRows
-from fairpca.synthetic import lee_figure5
 
 __all__ = ["run_claims"]
 
@@ -201,60 +197,9 @@ def _concentration() -> Iterator[Verdict]:
     )
 
 
-def _supplement_gradient(X: np.ndarray, Y: np.ndarray, V: np.ndarray, sigma: float) -> np.ndarray:
-    """Return the three final formulas of supplement G, put together: h_1 + h_2 − 2 h_3."""
-
-    def within(A: np.ndarray) -> np.ndarray:
-        K = _kernel(A @ V, A @ V, sigma)
-        return A.T @ (np.diag(K.sum(axis=1)) - K) @ A @ V * (-2 / (len(A) ** 2 * sigma**2))
-
-    K = _kernel(X @ V, Y @ V, sigma)
-    cross = X.T @ np.diag(K.sum(axis=1)) @ X + Y.T @ np.diag(K.sum(axis=0)) @ Y - X.T @ K @ Y - Y.T @ K.T @ X
-    return within(X) + within(Y) + 2 / (len(X) * len(Y) * sigma**2) * cross @ V
-
-
-def _gradient() -> Iterator[Verdict]:
-    rng, step, errors, kernels = np.random.default_rng(5), 1e-4, [], []
-    for _ in range(20):
-        p, d = int(rng.integers(3, 8)), int(rng.integers(1, 3))
-        X, Y = rng.standard_normal((15, p)), rng.standard_normal((12, p)) * 1.5 + 0.5
-        V, sigma = orthonormal(rng.standard_normal((p, d))), float(rng.uniform(0.5, 2))
-        term = WeightedRows.from_groups(np.vstack((X, Y)), _labels(X, Y))
-        stated = _supplement_gradient(X, Y, V, sigma)
-        H = rng.standard_normal(V.shape)
-        h = [mmd_squared(np.vstack((X, Y)) @ (V + t * step * H), _labels(X, Y), sigma) for t in (-2.0, -1.0, 1.0, 2.0)]
-        slope = (h[0] - 8 * h[1] + 8 * h[2] - h[3]) / (12 * step)
-        errors.append(abs(slope - float(np.sum(stated * H))) / np.abs(stated).max())
-        kernels.append(float(np.abs(stated - term.value_and_gradient(V, sigma)[1]).max() / np.abs(stated).max()))
-    # What is left of differences of the fourth order with this step, and of sums in double precision.
-    wrong = sum(slope >= 1e-8 or kernel >= 1e-10 for slope, kernel in zip(errors, kernels, strict=True))
-    yield judge_theorem(
-        "gradient",
-        f"its three formulas agree with finite differences to 8 digits and with the package's kernel to 10 in "
-        f"{len(errors) - wrong} of {len(errors)} cases",
-        violations=wrong,
-        attempts=len(errors),
-        kind="random data, loadings and bandwidths",
-        proof="lee2022/mbfpca",
-        reason="The formulas are not the derivative.",
-    )
-
-
-def _figure_5() -> Iterator[Verdict]:
-    rows, codes = (np.asarray(part) for part in lee_figure5()[:2])
-    angles = np.arange(0, 180, 1.0)
-    lines = np.column_stack((np.cos(np.radians(angles)), np.sin(np.radians(angles))))
-    match = angles[np.argmin([mmd_squared((rows @ v)[:, None], codes, 1.0) for v in lines])]
-    first = MinMaxFairPCA(1).fit(rows, sensitive_features=codes).components_[0]
-    equal = np.degrees(np.arctan2(first[1], first[0])) % 180
-    apart = min(abs(equal - match), 180 - abs(equal - match))
-    text = f"MMD is smallest at {match:.0f}°, the losses are equal and least at {equal:.0f}°: {apart:.0f} degrees apart"
-    yield judge("fig5-definitions", text, bool(apart > 10))
-
-
 def run_claims(*, method: str) -> list[dict[str, Any]]:
     """Judge what the paper states about the discrepancy, its estimate, its gradient, and what follows from it."""
-    return as_records(_estimator(), _metric(), _downstream(), _concentration(), _gradient(), _figure_5())
+    return as_records(_estimator(), _metric(), _downstream(), _concentration())
 
 
 register_claims("lee2022/claims_theory", run_claims, "Verdicts on the statements about the discrepancy")

@@ -1,17 +1,29 @@
-"""Figures 1 to 3 of Lee et al.: geometry of the planes, the stored results, and the labelling slip."""
+"""What chapters on Lee et al. share, and the functions that they define: geometry, parts, repetition, summaries."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from fairpca.experiments.engine.runner import get, load_results, recompute
+from pages import functions
 
-from fairpca.companion.lee2022 import cap, half_sphere, plane
+from fairpca.companion import lee2022, stored
+from fairpca.companion.lee2022 import (
+    AGAIN,
+    RULES,
+    as_drawn,
+    authors_repeats,
+    cap,
+    climb,
+    eigenvector_variances,
+    growth,
+    half_sphere,
+    plane,
+    synthetic2_noise,
+    synthetic2_parts,
+)
 from fairpca.companion.published import load as load_published
-from fairpca.experiments.lee2022 import synthetic2
-from fairpca.experiments.lee2022._protocol import REPEATS
-from fairpca.experiments.lee2022.synthetic2 import as_drawn, parts
-from fairpca.linalg import top_eigenpairs
+from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
+from fairpca.solvers.mmd import WeightedRows
 
 
 def test_half_sphere_is_even_and_planes_are_orthogonal_to_their_normals():
@@ -37,7 +49,7 @@ def test_cap_is_even_around_its_centre():
 
 
 def test_no_enumerated_plane_is_better_than_mbf_pca():
-    cells = load_results("lee2022/fig1").cells
+    cells = stored("lee2022/fig1").cells
     for setting in ("n=5000", "n=150"):
         for split, part in cells[cells["setting"] == setting].groupby("split"):
             ours = part[part["method"] == "mbfpca"].iloc[0]
@@ -68,20 +80,12 @@ def test_as_drawn_repeats_the_slip_of_the_script():
 
 
 def test_stated_parts_are_splits_of_one_standardised_sample():
-    (X, groups), (X_test, groups_test) = parts(20, 3, "stated")
+    (X, groups), (X_test, groups_test) = synthetic2_parts(20, 3, "stated")
     assert X.shape == (336, 20) and X_test.shape == (144, 20)
     assert np.bincount(groups).tolist() == [168, 168] and np.bincount(groups_test).tolist() == [72, 72]
     assert np.allclose(X.mean(axis=0), 0) and np.allclose(X.std(axis=0), 1)
-    again = parts(20, 4, "stated")[0][0]
+    again = synthetic2_parts(20, 4, "stated")[0][0]
     assert not np.allclose(X[0], again[0])
-
-
-@pytest.mark.mirror
-def test_verdicts_on_figures_2_and_3_are_current():
-    from fairpca.datasets import where
-
-    ids = ["fig2-tau", "fig2-variance", "fig2-fairness", "fig3-fpca-explodes", "fig3-mbf-scales", "fig3-infeasible"]
-    recompute("lee2022/claims_fig2_fig3", {"id": ids} if where("synthetic2") == "missing" else None)
 
 
 def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
@@ -98,50 +102,14 @@ def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
     assert fpca["pct_var"].max() < 0.02 and fpca["mmd2"].max() < 1e-4
 
 
-def test_grid_of_synthetic_2():
-    grid = get("lee2022/synthetic2").grid("paper")
-    taus = [f"tau={text}" for text in ("1", "1e-1", "1e-2", "1e-3", "1e-4", "1e-5")]
-    for method in ("mbfpca", "mbfpca_ours"):
-        of = [cell for cell in grid if cell["method"] == method and cell["protocol"] == "printed"]
-        assert list(dict.fromkeys(cell["setting"] for cell in of)) == taus
-        assert {cell["p"] for cell in of} == set(range(20, 101, 10)) and len(of) == 9 * 6 * 10
-    stated = {(cell["method"], cell["setting"]) for cell in grid if cell["protocol"] == "stated"}
-    assert stated == {("pca", ""), ("fpca", "delta=0"), ("mbfpca_ours", "tau=1e-5")}
-    assert {cell["d"] for cell in grid} == {5}
-
-
-def test_methods_of_synthetic_2(monkeypatch):
-    """Print is answered by the paper's algorithm from the seed 0, a restart has another seed, ours another solver."""
-    seen = []
-
-    def recorded(X, groups, **options):
-        seen.append(options)
-        raise StopIteration
-
-    monkeypatch.setattr(synthetic2, "fit_mbf", recorded)
-    X, groups = np.eye(4), np.array([0, 0, 1, 1])
-    for method in ("mbfpca", REPEATS["mbfpca"], "mbfpca_ours"):
-        with pytest.raises(StopIteration):
-            synthetic2._fit(method, "tau=1e-5", X, groups, 2, "printed")
-    assert [(call["method"], call.get("random_state", 0)) for call in seen] == [
-        ("mbfpca", 0),
-        ("mbfpca", 1),
-        ("mbfpca_ours", 0),
-    ]
-    assert all(call["tau"] == 1e-5 and call["bandwidth"] == "code" for call in seen)
-
-
 def test_summary_is_of_five_numbers_and_the_mean():
     cells = pd.DataFrame({"pct_var": [4.0, 1.0, 3.0, 2.0, 10.0]})
     keys = {"dataset": "synthetic2", "p": 20, "setting": "tau=1", "d": 5, "protocol": "printed"}
     numbers = {"mmd2": 0.0, "seconds": 1.0, "train_mmd2": 0.0, "train_pct_var": 0.0}
     frame = pd.concat(
-        [
-            cells.assign(method=method, split=range(5), **numbers, **keys)
-            for method in ("a", "mbfpca", *REPEATS.values())
-        ]
+        [cells.assign(method=method, split=range(5), **numbers, **keys) for method in ("a", "mbfpca", *AGAIN.values())]
     )
-    table = synthetic2._tabulate(frame)
+    table = functions("lee2022/synthetic2")["summary"](frame)
     row = table.query("method == 'a' and metric == 'pct_var'").iloc[0]
     assert row[["min", "q1", "median", "q3", "max", "mean", "n"]].tolist() == [1.0, 2.0, 3.0, 4.0, 10.0, 4.0, 5]
     assert set(table["method"]) == {"a", "mbfpca"}, "what was run again says how far it repeats, and is no row"
@@ -150,17 +118,19 @@ def test_summary_is_of_five_numbers_and_the_mean():
 def test_authors_repeats_are_the_differences_of_their_files_at_the_two_largest_tolerances():
     table = load_published("lee2022", "fig2_fig3_stored").query("method == 'mbfpca' and metric == 'pct_var'")
     one, tenth = (table[table["setting"] == s].set_index("p") for s in ("tau=1", "tau=1e-1"))
-    repeats = synthetic2.authors_repeats("pct_var")
+    repeats = authors_repeats("pct_var")
     assert set(repeats) == {"min", "q1", "median", "q3", "max", "mean"}
     for statistic, value in repeats.items():
         assert value == pytest.approx(np.sqrt(np.mean((one[statistic] - tenth[statistic]) ** 2) / 2)) and value > 0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.mirror("synthetic2")
 def test_authors_runs_at_the_two_largest_tolerances_are_one_computation():
     """The paper's algorithm ends with the same loadings for both, so that their files show how little it repeats."""
+    one_split = functions("lee2022/synthetic2")["one_split"]
     key = {"dataset": "synthetic2", "p": 20, "split": 0, "method": "mbfpca", "d": 5, "protocol": "printed"}
-    first, second = (synthetic2.run_split(setting=setting, **key) for setting in ("tau=1", "tau=1e-1"))
+    first, second = (one_split(setting=setting, **key) for setting in ("tau=1", "tau=1e-1"))
     assert {k: v for k, v in first.items() if k != "seconds"} == {k: v for k, v in second.items() if k != "seconds"}
     assert max(first["train_mmd2"], second["train_mmd2"]) < 0.1
 
@@ -177,13 +147,118 @@ def test_times_are_not_judged():
 
 
 def test_a_cell_of_synthetic_2_has_its_parts_in_their_places():
-    (X, groups), (X_test, groups_test) = synthetic2.parts(20, 0, "stated")
+    (X, groups), (X_test, groups_test) = synthetic2_parts(20, 0, "stated")
     cell = {"dataset": "synthetic2", "p": 20, "split": 0, "method": "pca", "setting": "", "d": 5, "protocol": "stated"}
-    values = synthetic2.run_split(**cell)
+    values = functions("lee2022/synthetic2")["one_split"](**cell)
     _, V = top_eigenpairs(np.cov(X.T), 5)
     for name, rows in (("pct_var", X_test), ("train_pct_var", X)):
         kept = 100 * np.trace(np.cov((rows @ V).T)) / np.trace(np.cov(rows.T))
         assert values[name] == pytest.approx(kept, abs=1e-9)
-    sigma = median_bandwidth(X @ V, synthetic2.RULES["stated"])
+    sigma = median_bandwidth(X @ V, RULES["stated"])
     assert values["mmd2"] == pytest.approx(mmd_squared(X_test @ V, groups_test, sigma=sigma), abs=1e-12)
     assert values["train_mmd2"] == pytest.approx(mmd_squared(X @ V, groups, sigma=sigma), abs=1e-12)
+
+
+def test_one_run_is_off_by_a_part_of_what_two_runs_differ_and_print_by_its_own(monkeypatch):
+    """Runs with errors of deviation 0.3, so that means of ten are off by 0.3 / √10; the authors' are off by 0.2."""
+    rng, truth = np.random.default_rng(0), np.arange(10.0)
+    parts = []
+    for method in ("mbfpca", "mbfpca_restart"):
+        for p, error in enumerate(rng.normal(0, 0.3, (40, 10))):
+            values = {"split": range(10), "pct_var": truth + error, "mmd2": truth}
+            parts.append(pd.DataFrame({"method": method, "p": p, **values}))
+    theirs = {"pct_var": 0.2, "mmd2": 0.1}
+    statistics = (*lee2022.FIVE_NUMBERS, "mean")
+    monkeypatch.setattr(lee2022, "authors_repeats", lambda metric: dict.fromkeys(statistics, theirs[metric]))
+    monkeypatch.setattr(lee2022, "AGAIN", {"mbfpca": "mbfpca_restart"})
+    found = pd.DataFrame(synthetic2_noise(pd.concat(parts).assign(setting="tau=1")))
+    means = found[found["statistic"] == "mean"].groupby("metric")["noise"].mean()
+    assert means["pct_var"] == pytest.approx(np.hypot(0.3 / np.sqrt(10), 0.2), rel=0.03)
+    assert means["mmd2"] == pytest.approx(0.1), "a repetition that changes nothing leaves the authors' own"
+
+
+def test_a_search_comes_nearer_to_the_worst_case_than_its_start():
+    rng, A = np.random.default_rng(0), np.diag([5.0, 4.0, 1.0, 0.5, 0.1])
+    start = orthonormal(rng.standard_normal((5, 2)))
+
+    def value(V):
+        return float(np.sum(A * (V @ V.T)))
+
+    V, best = climb(value, start, rng, size=0.3, steps=300)
+    assert best == value(V) > value(start) and best == pytest.approx(9.0, abs=0.1)
+    assert np.allclose(V.T @ V, np.eye(2))
+
+
+def test_growth_is_the_power():
+    assert growth({p: 1e-4 * p**3.4 for p in (10, 20, 40)}) == pytest.approx(3.4)
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_formulas_of_the_gradient_that_are_wrong_are_seen(components):
+    page = functions("lee2022/mbfpca")
+    rng = np.random.default_rng(1)
+    A, B = rng.standard_normal((9, 4)), rng.standard_normal((7, 4))
+    V, H = orthonormal(rng.standard_normal((4, components))), np.ones((4, components))
+    assert max(page["errors_of"](A, B, V, 1.3, H).values()) < 1e-8
+    right = page["paper_gradient"]
+    page["paper_gradient"] = lambda *given: 1.001 * right(*given)
+    assert page["errors_of"](A, B, V, 1.3, H)["paper's blocks"] > 1e-4
+
+
+def test_mirrored_problem_is_fair_without_its_first_feature():
+    X, groups, d = functions("lee2022/theory_runs")["mirrored_problem"](np.random.default_rng(2))
+    rest = orthonormal(np.random.default_rng(3).standard_normal((X.shape[1] - 1, d)))
+    V = np.vstack((np.zeros((1, d)), rest))
+    assert abs(WeightedRows.from_groups(X, groups).value(V, 1.0)) < 1e-15
+
+
+def test_eigenvector_variances():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    P = (U * [0.9, 0.6, 0.6, 0.3, 0.0, 0.0]) @ U.T
+    X = rng.standard_normal((50, 6)) * np.arange(1, 7)
+    S = np.cov(X.T)
+    table = eigenvector_variances(P, S, X)
+    assert table["pct_var"].sum() == pytest.approx(100.0)
+    np.testing.assert_allclose(table["eigenvalue"], [0.9, 0.6, 0.6, 0.3, 0, 0], atol=1e-12)
+    expected = U[:, 0] @ S @ U[:, 0] / np.trace(S) * 100
+    assert table["pct_var"][0] == pytest.approx(expected)
+    # A tie is spanned by its principal axes, whatever basis the decomposition happened to return.
+    assert table["pct_var"][1] > table["pct_var"][2] and table["pct_var"][4] > table["pct_var"][5]
+    tied = U[:, 1:3]
+    assert table["pct_var"][1] == pytest.approx(100 * np.linalg.eigvalsh(tied.T @ S @ tied)[-1] / np.trace(S))
+
+
+def test_figure_6_leaks_beyond_the_tenth_eigenvector_and_not_with_a_projector():
+    figure_6 = functions("lee2022/leakage")["figure_6"]
+    key = {"dataset": "german", "split": 0, "d": 10}
+    leaking = pd.DataFrame(figure_6(method="fpca", setting="delta=0", **key))
+    w, share = leaking["eigenvalue"], leaking["pct_var"]
+    assert leaking["index"].tolist() == list(range(1, 58)) and w.sum() == pytest.approx(10.0, abs=1e-6)
+    assert 21 <= np.sum(w > 1e-4) <= 23 and share[10:22].sum() > share[:10].sum() > 25
+    projector = pd.DataFrame(figure_6(method="mbfpca", setting="tau=1e-3", **key))
+    np.testing.assert_allclose(projector["eigenvalue"], np.arange(57) < 10, atol=1e-8)
+    assert projector["pct_var"].sum() == pytest.approx(100.0)
+
+
+def test_twelve_starts_are_twelve():
+    page, asked = functions("lee2022/repms"), []
+    history = {
+        "rho": np.array([1.0, np.nan, 2.0, 4.0, np.nan]),
+        "variance": np.array([0.9, 0.8, 0.9, 0.85, 0.7]),
+        "mmd2": np.array([1e-2, 1e-3, 1e-2, 5e-3, 2e-3]),
+        "evaluations": np.array([3, 5, 8, 9, 12]),
+    }
+
+    class Model:
+        class result_:
+            pass
+
+    Model.result_.history = history
+    page["fit"] = lambda *case, **options: asked.append(options) or Model
+    key = {"dataset": "german", "d": 2, "split": 0, "method": page["TWELVE"]}
+    first, second = page["schedule"](tau=1e-3, **key)
+    assert asked == [{"n_starts": 12}]
+    names = ["starts", "train_mmd2", "feasible", "evaluations"]
+    assert [first[name] for name in names] == [1, 1e-3, 1.0, 5]
+    assert [second[name] for name in names] == [2, 2e-3, 0.0, 12]
