@@ -279,10 +279,11 @@ def test_distance_is_relative_and_absolute_near_zero():
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-def test_a_verdict_is_stored_and_compared(paper, monkeypatch, capsys):
+@pytest.mark.parametrize("profile", ["paper", "statements"])
+def test_a_verdict_is_stored_and_compared(paper, monkeypatch, capsys, profile):
     statement("toy2030/most", holds=True, evidence="21")
     assert "Verdict: holds. Computed: 21." in capsys.readouterr().out
-    monkeypatch.setitem(globals(), "profile", "paper")
+    monkeypatch.setitem(globals(), "profile", profile)
     statement("toy2030/most", holds=[True, False], evidence="20", reason="One is less.")
     move(paper)
     table = pd.read_csv(paper / "statements.csv")
