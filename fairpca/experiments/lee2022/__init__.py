@@ -1,19 +1,5 @@
-"""Experiments of Lee et al. (2022); each exhibit is a module of this package."""
+"""Experiments of Lee et al. (2022) that no page computes yet."""
 
-from fairpca.experiments.lee2022 import (
-    claims_table1,
-    claims_theory,
-    communality,
-    planes,
-    settings,
-    table1,
-)
+from fairpca.experiments.lee2022 import claims_theory
 
-__all__ = [
-    "claims_table1",
-    "claims_theory",
-    "communality",
-    "planes",
-    "settings",
-    "table1",
-]
+__all__ = ["claims_theory"]
