@@ -22,7 +22,8 @@ ESTIMATORS = " ".join(sorted({home.removeprefix("fairpca.") for home in fairpca.
 # What stands lower knows nothing of what stands higher. Units of one line may know each other, but not in a circle.
 LAYERS = (
     "cli _cli_choose _cli_compare _cli_fit _cli_moments _cli_model _cli_report _cli_table __main__",
-    "companion experiments",
+    "companion",
+    "experiments",
     "published",
     "report plotting",
     "own_data",

@@ -262,3 +262,18 @@ def test_twelve_starts_are_twelve():
     names = ["starts", "train_mmd2", "feasible", "evaluations"]
     assert [first[name] for name in names] == [1, 1e-3, 1.0, 5]
     assert [second[name] for name in names] == [2, 2e-3, 0.0, 12]
+
+
+def test_linear_scores_against_samples():
+    page, R = functions("lee2022/theory_runs"), 10.0
+    rng = np.random.default_rng(0)
+    plane = rng.standard_normal((4000, 2)) * [1.0, R]
+    plane[2000:, 0] += 1.0
+    c = np.repeat([1 / 2000, -1 / 2000], 2000)
+
+    def unbiased(Z):
+        return c @ page["gauss"](Z, Z, 1.0) @ c - 2 / 2000
+
+    sampled = np.sqrt(unbiased(plane[:, :1]) / unbiased(plane))
+    formula = page["discrepancy"]([1.0], [1.0], 1.0) / page["discrepancy"]([1.0, 0.0], [1.0, R**2], 1.0)
+    assert sampled == pytest.approx(formula, rel=0.1)
