@@ -30,7 +30,7 @@ LAYERS = (
     "_moments wide",
     "solvers",
     "linalg _row_space",
-    "_moment_sums _archive _files _options _resources _threads _validation",
+    "_compiled _moment_sums _archive _files _options _resources _threads _validation",
 )
 LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for unit in line.split()}
 # Methods of classes that read by what is above them; imported when they are called.
