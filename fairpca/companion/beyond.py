@@ -13,7 +13,7 @@ from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
 from fairpca.report import MEASURES, Rows, Settings, Split
 from fairpca.report.statistics import paired_differences
-from fairpca.tables import column_limits
+from fairpca.tables.outliers import column_limits
 
 __all__ = [
     "FAMILIES",
