@@ -227,16 +227,3 @@ def values_and_gradients(X, C, V, unit, tasks, U, squares, W, values, slopes):  
                 for i in range(n):
                     total += slope[k, i] * X[i, j]
                 slopes[b, j, k] = total
-
-
-@njit(nogil=True, cache=True, fastmath=_REDUCE)
-def _sum_tile(E, w, rows, start, stop):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Return the sum of the tile's kernel values times the weights of both sides."""
-    m = stop - start
-    e0, e1, e2, e3 = E[0, :m], E[1, :m], E[2, :m], E[3, :m]
-    v = w[start:stop]
-    w0, w1, w2, w3 = w[rows], w[rows + 1], w[rows + 2], w[rows + 3]
-    total = 0.0
-    for j in range(m):
-        total += (e0[j] * w0 + e1[j] * w1 + e2[j] * w2 + e3[j] * w3) * v[j]
-    return total
