@@ -50,14 +50,6 @@ _LOADERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Give ``load_<name>``, the way to load one data set before there was `load`."""
-    key = name.removeprefix("load_")
-    if key != name and key in CATALOG:
-        return partial(load, key)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 def names() -> tuple[str, ...]:
     """Names of all data sets, as :func:`load` takes them.
 

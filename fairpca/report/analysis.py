@@ -28,7 +28,9 @@ from fairpca.report.whole_table import (
     group_loadings,
     price_of_small_groups,
 )
-from fairpca.tables import Prepared, Rules, as_table, plain, prepare, read_table, versions, words_of
+from fairpca.tables import Prepared, Rules, as_table, prepare, read_table
+from fairpca.tables.roles import words_of
+from fairpca.tables.writing import plain, versions
 
 __all__ = ["Analysis", "analyse", "report_schema"]
 

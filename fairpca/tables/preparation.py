@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.tables._outliers import Winsorizer, unusual_numbers
 from fairpca.tables._proxies import joint_proxy, proxies, strong
-from fairpca.tables._roles import MISSING, Decision, Rules, decide, numbers_of, words_of
+from fairpca.tables.outliers import Winsorizer, unusual_numbers
 from fairpca.tables.reading import Table, as_table
+from fairpca.tables.roles import MISSING, Decision, Rules, decide, numbers_of, words_of
 
 OTHER = "(other)"
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca.tables._csv import SEPARATOR_HINT, read_text, silent_notes
-from fairpca.tables._encoding import as_utf8, plain_name, read_bytes
 from fairpca.tables._values import MISSING_MARKS, Decimals, recognised
+from fairpca.tables.encoding import as_utf8, plain_name, read_bytes
 
 __all__ = ["Table", "as_table", "read_table"]
 

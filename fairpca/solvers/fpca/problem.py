@@ -187,12 +187,6 @@ class FPCAProblem:
         t1, t2 = self.slacks(P)
         return value - self.mu * (max(t1, t2) if self.penalty == "max" else t1 + t2)
 
-    def mean_violation(self, P: np.ndarray) -> float:
-        """Return by how much `P` exceeds the level of the mean constraint (negative: slack)."""
-        Pf = P @ self.f
-        value = self.f @ Pf if self.mean_form == "quadratic" else np.linalg.norm(self.f) * np.linalg.norm(Pf)
-        return float(value - self.mean_level)
-
     def eliminated_basis(self) -> np.ndarray:
         """Return an orthonormal basis of the space that P lives in: the complement of f when Pf = 0, else all."""
         return _complement(self.f) if self.eliminates_mean else np.eye(self.n_features)

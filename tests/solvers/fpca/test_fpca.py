@@ -46,7 +46,9 @@ def assert_feasible(problem, P):
     if problem.trace == "equal":
         assert trace == pytest.approx(problem.n_components, abs=1e-9)
     if problem.constrains_mean:
-        assert problem.mean_violation(P) <= 1e-10 * max(problem.f @ problem.f, 1.0)
+        f = problem.f
+        value = f @ P @ f if problem.mean_form == "quadratic" else np.linalg.norm(f) * np.linalg.norm(P @ f)
+        assert value - problem.mean_level <= 1e-10 * max(f @ f, 1.0)
 
 
 # ---------------------------------------------------------------- against third-party solvers

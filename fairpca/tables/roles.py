@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.tables._outliers import limits
 from fairpca.tables._values import looks_like_time, number_of
+from fairpca.tables.outliers import limits
 
 __all__ = ["Decision", "Rules", "decide"]
 

@@ -1,54 +1,15 @@
-"""Exact MMD² by pairs of blocks against the metric; MBF-PCA in batches against itself in memory."""
+"""Samples of a stream; MBF-PCA in batches against itself in memory."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA, PCA, GroupMoments, metrics, scale
 from fairpca._validation import encode_groups
 from fairpca.scale.mbf import RowSample
-from fairpca.solvers.mmd.pair_sums import kernel_sum
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("n, m", [(1, 1), (5, 1300), (130, 9)])
-def test_kernel_sum_against_all_distances(d, n, m):
-    rng = np.random.default_rng(d)
-    A, B = rng.standard_normal((n, d)), rng.standard_normal((m, d)) + 0.5
-    expected = np.exp(-cdist(A, B, "sqeuclidean") / (2 * 1.7**2)).sum()
-    np.testing.assert_allclose(kernel_sum(A, B, 1.7), expected, rtol=1e-13)
-    assert kernel_sum(A[:0], B, 1.7) == 0.0
-
-
-@settings(max_examples=25)
-@given(st.integers(2, 4), st.integers(0, 50), st.integers(3, 40), st.sampled_from([0.0, 1e7]))
-def test_blocks_of_any_size_give_the_metric(n_groups, seed, block, offset):
-    rng = np.random.default_rng(seed)
-    groups = np.concatenate((np.repeat(np.arange(n_groups), 2), rng.integers(0, n_groups, 60)))
-    Z = rng.standard_normal((groups.size, 5)) + 0.3 * groups[:, None] + offset
-    sums = scale.kernel_sums(Z, groups, 1.3, block=block)
-    for estimator in ("biased", "unbiased"):
-        expected = metrics.pairwise_mmd_squared(Z, groups, 1.3, estimator=estimator)
-        np.testing.assert_allclose(sums.pairwise(estimator), expected, atol=1e-12 if offset else 1e-14)
-        found = scale.mmd_squared(Z, groups, 1.3, estimator=estimator)
-        known = metrics.mmd_squared(Z, groups, 1.3, estimator=estimator)
-        np.testing.assert_allclose(found, known, atol=1e-12 if offset else 1e-14)
-
-
-def test_bits_do_not_depend_on_threads():
-    rng = np.random.default_rng(0)
-    Z, groups = rng.standard_normal((300, 3)), rng.integers(0, 2, 300)
-    reference, steps = scale.kernel_sums(Z, groups, 2.0, block=40), []
-    threaded = scale.kernel_sums(
-        Z, groups, 2.0, block=40, n_jobs=3, progress=lambda done, total: steps.append((done, total))
-    )
-    np.testing.assert_array_equal(reference.sums, threaded.sums)
-    assert steps == [(number, steps[0][1]) for number in range(1, len(steps) + 1)] and steps[-1][0] == steps[-1][1]
-
 
 # --------------------------------------------------------------------------------------------------------------------
 # Samples
@@ -194,9 +155,6 @@ def test_an_exact_value_above_tau_sends_the_search_back():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("single group", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 0], 1.0)),
-        ("has one row", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 1], 1.0, estimator="unbiased")),
-        ("sigma=0 is out of range", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 1, 1], 0)),
         ("cannot be a generator", lambda batches: MBFPCA().fit_batches(iter(batches), sensitive="sex")),
         ("fairness='eop'", lambda batches: MBFPCA(fairness="eop").fit_batches(batches, sensitive="sex")),
         ("sample_size=3", lambda batches: MBFPCA().fit_batches(batches, sensitive="sex", sample_size=3)),
