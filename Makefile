@@ -85,7 +85,7 @@ results: setup
 	$(PYTHON) scripts/run_notebooks.py --jobs $(JOBS) --profile paper
 
 book: notebooks
-	@$(PYTHON) scripts/alone.py _build/book.lock $(MAKE) --no-print-directory site
+	@$(MAKE) --no-print-directory site
 
 site:
 	@rm -rf _build/html

@@ -1,161 +1,227 @@
-"""Rows that do not fit in memory: reading, moments, other libraries, two processes; ratios in one run.
+"""What moments and an exact MMD² cost, and how exact moments are; the full run stores the tables of the book.
 
-Reading alone against reading and moments, from a Parquet and a CSV file; group moments against scikit-learn's and
-Dask-ML's ``IncrementalPCA`` (which know no groups and approximate) on the same batches; Dask with one process and with
-two; errors at large offsets; bits with one worker and two, and with permuted partitions.
+Processor seconds of one thread, each in a process of its own, without the time that it takes to generate the rows; wall
+seconds for workers. Without ``--quick`` the results go to ``data/results/scale`` (an hour, 10^8 rows).
 """
 
 from __future__ import annotations
 
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from timing import best_of_each, cpu_seconds
+from timing import cpu_seconds
 
-from fairpca import GroupMoments
-from fairpca.experiments.scale.cost import OFFSETS, accuracy, in_batches, on_workers
-from fairpca.experiments.scale.rows import Generated, in_own_process
-from fairpca.scale.frames import Columns
-from fairpca.scale.sources import file_parts
+import fairpca
+from fairpca import MBFPCA, GroupMoments, scale
+from fairpca.companion import grid
+from fairpca.companion import run as run_grid
 
 __all__ = ["run"]
 
-_ROWS = {True: 200_000, False: 4_000_000}  # by the argument quick; in a file
-_GENERATED = {True: 10_000_000, False: 100_000_000}
-_FEATURES = 30
+profile = "paper"  # for the runner: compute all, and write
+TAU = 1e-2
+OFFSETS = (1.0, 1e4, 1e6, 1e8)
 
 
-def _both_clocks(work: Callable[[], Any]) -> tuple[float, float]:
-    """Return the seconds of the processors and of the clock on the wall, the least of three calls."""
-    processors: list[float] = []
-    (wall,) = best_of_each(lambda: processors.append(cpu_seconds(work)[0]), repeats=3)
-    return min(processors[1:]), wall
+class Generated:
+    """Frames of normal rows with unit variances, the groups one apart in the first column; the same at every pass."""
+
+    def __init__(self, n: int, p: int, m: int = 2, *, size: int = 65536) -> None:
+        self.n, self.p, self.m, self.size = n, p, m, size
+        self.seconds = 0.0  # processor time of the last pass, which is not part of what is measured
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        self.seconds = 0.0
+        for number in range(len(self)):
+            seconds, frame = cpu_seconds(lambda number=number: self.part(number))
+            self.seconds += seconds
+            yield frame
+
+    def __len__(self) -> int:
+        return -(-self.n // self.size)
+
+    def part(self, number: int) -> pd.DataFrame:
+        """Return one frame; it depends on its number alone."""
+        rows = min(self.size, self.n - number * self.size)
+        random = np.random.default_rng([number, self.p, self.m])
+        X = random.standard_normal((rows, self.p))
+        groups = random.integers(0, self.m, rows)
+        X[:, 0] += groups
+        return pd.DataFrame(X, columns=[f"x{j}" for j in range(self.p)], copy=False).assign(group=groups)
 
 
-def _reading(folder: Path, n: int) -> Iterator[tuple[str, float, float]]:
-    """Reading a file alone, and with moments; for Parquet the product X'X too, without which there are no moments."""
-    import pyarrow.csv as csv
-    import pyarrow.parquet as pq
-
-    parquet, text = folder / "rows.parquet", folder / "rows.csv"
-    X = _write(parquet, n, pq.ParquetWriter)
-    _write(text, max(n // 10, 1), csv.CSVWriter)
-
-    def read(path: Path) -> None:
-        for part in file_parts(path):
-            for _ in part.batches(Columns.of("group", None, None)):
-                pass
-
-    def multiply() -> None:
-        for _ in range(n // len(X)):
-            X.T @ X
-
-    for kind, path in (("Parquet", parquet), ("CSV", text)):
-        moments = partial(GroupMoments.from_batches, path, sensitive="group")
-        works: dict[str, Callable[[], Any]] = {"reading": partial(read, path), "reading and moments": moments}
-        if kind == "Parquet":
-            works["X'X alone"] = multiply
-        alone = None
-        for name, work in works.items():
-            spent = _both_clocks(work)
-            alone = alone or spent
-            for clock, value, unit in zip(("CPU seconds", "seconds on the clock"), spent, alone, strict=True):
-                yield f"{kind}: {name}, {clock}", value, value / unit
-        path.unlink()
+def resident_megabytes() -> float:
+    """Return the most memory that this process has held so far, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what the system counts for a process includes what it was before it started its program
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return float(line.split()[1]) / 1000.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000.0
 
 
-def _write(path: Path, n: int, writer: Callable[..., Any]) -> np.ndarray:
-    """Write generated rows; returns the features of the first batch."""
-    import pyarrow as pa
-
-    first, out = None, None
-    for frame in Generated(n, _FEATURES):
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        out = out or writer(path, table.schema)
-        out.write_table(table)
-        first = frame.drop(columns="group").to_numpy() if first is None else first
-    assert out is not None and first is not None
-    out.close()
-    return np.ascontiguousarray(first)
+def in_own_process(function: Callable[..., dict[str, float]], **arguments: Any) -> dict[str, float]:
+    """Call a function of this module in a new process, so that its memory is its own."""
+    program = "import bench_scale, json, sys; name, arguments = json.loads(sys.argv[1]); "
+    program += "print(json.dumps(getattr(bench_scale, name)(**arguments)))"
+    folders = [Path(__file__).parent, Path(fairpca.__file__).parents[1], os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    command = [sys.executable, "-c", program, json.dumps([function.__name__, arguments])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{function.__name__}({arguments}) failed: {done.stderr.strip()[-2000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def _incremental(n: int) -> Iterator[tuple[str, float]]:
-    from sklearn.decomposition import IncrementalPCA
-
-    frames = list(Generated(min(n, 400_000), _FEATURES, size=20_000))
-    names = [name for name in frames[0].columns if name != "group"]
-    rows = [frame[names].to_numpy() for frame in frames]
-    yield "moments in batches", cpu_seconds(lambda: GroupMoments.from_batches(frames, sensitive="group"))[0]
-    model = IncrementalPCA(n_components=10)
-    yield "scikit-learn IncrementalPCA", cpu_seconds(lambda: [model.partial_fit(batch) for batch in rows])[0]
-    try:
-        from dask_ml.decomposition import IncrementalPCA as OfDask
-    except ImportError as error:
-        yield f"dask-ml IncrementalPCA ({error}; pip install dask-ml to measure it)", float("nan")
-        return
-    import dask
-    import dask.array as da
-
-    other = OfDask(n_components=10)  # takes Dask's arrays only
-    parts = [da.from_array(batch, chunks=batch.shape) for batch in rows]
-    with dask.config.set(scheduler="synchronous"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning)  # of its first batch
-        yield "dask-ml IncrementalPCA", cpu_seconds(lambda: [other.partial_fit(part) for part in parts])[0]
+def in_batches(*, n: int, p: int, m: int) -> dict[str, float]:
+    """Moments of generated rows: seconds, most memory held, and the largest standardised error of the covariance."""
+    rows = Generated(n, p, m, size=max(512, min(65536, 2**22 // p)))
+    seconds, moments = cpu_seconds(lambda: GroupMoments.from_batches(rows, sensitive="group"))
+    assert moments.n_samples == n
+    pooled = moments.scatters.sum(axis=0) / n
+    return {
+        "seconds": seconds - rows.seconds,
+        "generating_seconds": rows.seconds,
+        "resident_megabytes": resident_megabytes(),
+        "microseconds_a_row": 1e6 * (seconds - rows.seconds) / n,
+        # Entries of the covariance of normal rows have a standard error of √(1/n), √(2/n) on the diagonal.
+        "standardised_error": float(np.abs(pooled - np.eye(p)).max() * np.sqrt(n / 2)),
+    }
 
 
-def _permuted(n: int) -> float:
-    """Return the largest relative difference of scatters when partitions come in another order."""
+def on_workers(*, n: int, p: int, partitions: int) -> dict[str, float]:
+    """Moments on a local Dask cluster of one and of two processes: wall seconds, and whether the bits are the same."""
     import dask
     import dask.dataframe as dd
+    from distributed import Client, LocalCluster
 
-    rows = Generated(min(n, 200_000), 5, size=10_000)
-    found = []
-    for order in (np.arange(len(rows)), np.random.default_rng(0).permutation(len(rows))):
-        parts = [dask.delayed(rows.part)(int(number)) for number in order]
-        frame = dd.from_delayed(parts, meta=rows.part(0).iloc[:0], verify_meta=False)
-        with dask.config.set(scheduler="synchronous"):
-            found.append(GroupMoments.from_dask(frame, sensitive="group").scatters)
-    return float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
+    rows = Generated(n, p, size=-(-n // partitions))
+    parts = [dask.delayed(rows.part, pure=False)(number) for number in range(len(rows))]
+    frame = dd.from_delayed(parts, meta=Generated(1, p).part(0).iloc[:0], verify_meta=False)
+    found: dict[str, float] = {}
+    bits = set()
+    for workers in (1, 2):
+        options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            client.run(in_batches, n=1000, p=p, m=2)  # every worker loads what is needed
+            GroupMoments.from_dask(frame.partitions[:1], sensitive="group")
+            began = perf_counter()
+            moments = GroupMoments.from_dask(frame, sensitive="group")
+            found[f"seconds_{workers}"] = perf_counter() - began
+            bits.add(hashlib.sha256(moments.to_bytes()).hexdigest())
+    return {**found, "speed_up": found["seconds_1"] / found["seconds_2"], "same_bits": float(len(bits) == 1)}
+
+
+def accuracy(*, offset: float, n: int) -> dict[str, float]:
+    """Largest error of a covariance of unit size against exact arithmetic: in batches, and by Σxx' - n mm'."""
+    random = np.random.default_rng(0)
+    steps = random.integers(-220, 221, (n, 3))  # times 1/128: sums of products are exact integers
+    X = offset + steps / 128.0
+    sums = [int(s) for s in steps.sum(axis=0)]
+    products = steps.astype(object).T @ steps.astype(object)
+    scaled = [
+        [Fraction(n * int(products[i, j]) - sums[i] * sums[j], (128 * n) ** 2) for j in range(3)] for i in range(3)
+    ]
+    exact = np.array(scaled, dtype=float)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(group=np.arange(n) % 2)
+    frames = [frame.iloc[start : start + 1000] for start in range(0, n, 1000)]
+    single = [part.astype(dict.fromkeys("abc", "float32")) for part in frames]
+    naive = X.T @ X / n - np.multiply.outer(X.mean(axis=0), X.mean(axis=0))
+    batches, rounded = (GroupMoments.from_batches(parts, sensitive="group") for parts in (frames, single))
+    return {
+        "error_batches": float(np.abs(batches.covariance() - exact).max()),
+        "error_naive": float(np.abs(naive - exact).max()),
+        "error_float32_input": float(np.abs(rounded.covariance() - exact).max()),
+    }
+
+
+def block_pairs(*, n: int, d: int) -> dict[str, float]:
+    """Exact MMD² of normal rows by pairs of blocks: processor seconds and memory."""
+    random = np.random.default_rng(n)
+    Z, groups = random.standard_normal((n, d)), random.integers(0, 2, n)
+    scale.mmd_squared(Z[:500], groups[:500], 3.0)  # loads what is compiled
+    began = process_time()
+    value = scale.mmd_squared(Z, groups, 3.0)
+    seconds = process_time() - began
+    pair = 1e9 * seconds / (n * n / 2)
+    return {
+        "seconds": seconds, "nanoseconds_a_pair": pair, "resident_megabytes": resident_megabytes(), "mmd2": value,
+    }  # fmt: skip
+
+
+def fit(*, n: int, d: int, sample_size: int) -> dict[str, float]:
+    """MBF-PCA in batches: processor seconds, memory, the sample's value, its bound and the exact value."""
+    model = MBFPCA(d, tau=TAU, n_starts=1, random_state=0)
+    rows = Generated(n, 20)
+    seconds, _ = cpu_seconds(lambda: model.fit_batches(rows, sensitive="group", sample_size=sample_size))
+    extra = model.result_.extra
+    return {
+        "seconds": seconds,
+        "resident_megabytes": resident_megabytes(),
+        "mmd2": model.mmd2_,
+        "mmd2_guide": extra["mmd2_guide"],
+        "guide_bound": extra["guide_bound"],
+        "searches": float(extra["n_searches"]),
+        "feasible": float(model.mmd2_ <= TAU),
+        "variance_percent": 100.0 * extra["variance_ratio"],
+    }
+
+
+MEASURES = {
+    **dict.fromkeys(("rows", "columns", "groups"), in_batches),
+    "workers": on_workers, "accuracy": accuracy, "block_pairs": block_pairs, "fit": fit,
+}  # fmt: skip
+SIZES = ("method", "n", "p", "m", "partitions", "offset", "d", "sample_size")
+
+
+def measured(method: str, **size: Any) -> dict[str, float]:
+    """Measure one thing in a process of its own."""
+    return in_own_process(MEASURES[method], **size)
+
+
+def settings(quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return the sizes of each table."""
+    n = 10**5 if quick else 10**6
+    cost = grid(method=["rows"], n=[n] if quick else [10**5, 10**6, 10**7, 10**8], p=[20], m=[2])
+    for p in (10, 100) if quick else (10, 30, 100, 300, 1000, 5000):
+        cost += grid(method=["columns"], n=[max(5000, min(n, 2 * 10**9 // p**2))], p=[p], m=[2])
+    cost += grid(method=["groups"], n=[n], p=[20], m=[2, 100] if quick else [2, 10, 100, 1000])
+    cost += grid(method=["workers"], n=[10 * n], p=[20], partitions=[16])
+    cost += grid(method=["accuracy"], n=[n // 10], offset=OFFSETS)
+    pairs = (5000, 10**4) if quick else (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6)
+    mmd = grid(method=["block_pairs"], n=pairs, d=[10])
+    mmd += grid(method=["fit"], n=[5000] if quick else [10**4, 10**5], d=[10], sample_size=[1000 if quick else 5000])
+    return {"cost": cost, "mmd": mmd}
+
+
+def tabulate(cells: pd.DataFrame) -> pd.DataFrame:
+    """One row a number, with the sizes as columns."""
+    keys: Sequence[str] = [name for name in SIZES if name in cells]
+    metrics = [name for name in cells if name not in (*keys, "cell")]
+    return cells.melt(keys, metrics, var_name="metric").dropna(subset="value").reset_index(drop=True)
 
 
 def run(quick: bool = False) -> pd.DataFrame:
-    """Measure and print.
+    """Measure; the full run writes ``data/results/scale``."""
+    tables = []
+    for name, cells in settings(quick).items():
+        if quick:
+            tables.append(tabulate(pd.DataFrame([{**cell, **measured(**cell)} for cell in cells])))
+        else:
+            tables.append(run_grid(measured, cells, exhibit=f"scale/{name}", table=tabulate, jobs=1).table)
+    if not quick:
+        sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+        from notebooks import move_results
 
-    Parameters
-    ----------
-    quick : bool, default=False
-        10^7 generated rows and a small file instead of 10^8 and 4 million.
-
-    Returns
-    -------
-    DataFrame
-        One row a number: what was measured, its value, and the ratio to what it is compared with.
-    """
-    n = _ROWS[quick]
-    found: list[tuple[str, float, float]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        found += _reading(Path(folder), n)
-    first = None
-    for name, seconds in _incremental(n):
-        first = first or seconds
-        found.append((f"{name}, seconds", seconds, seconds / first))
-    large = in_own_process(in_batches, n=_GENERATED[quick], p=20, m=2)
-    found.append((f"moments of {_GENERATED[quick]:,} generated rows, seconds", large["seconds"], np.nan))
-    found.append(("the same, megabytes resident", large["resident_megabytes"], np.nan))
-    workers = in_own_process(on_workers, n=n, p=20, partitions=16)
-    found.append(("Dask, two processes, seconds", workers["seconds_2"], workers["seconds_2"] / workers["seconds_1"]))
-    found.append(("Dask, same bits with one and two (1: yes)", workers["same_bits"], np.nan))
-    found.append(("permuted partitions, relative difference", _permuted(n), np.nan))
-    for offset in OFFSETS:
-        errors = accuracy(offset=offset, n=10_000)
-        found.append((f"error at offset {offset:g}", errors["error_batches"], np.nan))
-    for name, value, ratio in found:
-        told = "not measured" if np.isnan(value) else f"{value:.4g}"
-        print(f"{name}: {told}" + ("" if np.isnan(ratio) else f", ratio {ratio:.2f}"))
-    return pd.DataFrame(found, columns=["measured", "value", "ratio"])
+        move_results()
+    return pd.concat(tables, ignore_index=True)

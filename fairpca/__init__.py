@@ -55,16 +55,15 @@ _MODULES = (
     "cli",
     "companion",
     "datasets",
-    "experiments",
     "linalg",
     "metrics",
-    "own_data",
     "plotting",
     "published",
     "report",
     "scale",
     "solvers",
     "synthetic",
+    "tables",
 )
 
 

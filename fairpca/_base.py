@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, check_two_rows, fitting, one_group
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
+from fairpca._partial_fit import PartialFitMixin, check_two_rows, fitting, one_group
 from fairpca._row_space import RowSpace
 from fairpca._threads import one_blas_thread
 from fairpca._validation import (
@@ -32,9 +32,10 @@ from fairpca._validation import (
 from fairpca.linalg import fix_signs, top_eigenpairs
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import solve_mean_fair_wide
+from fairpca.solvers.frontier import Frontier, solve_frontier
 from fairpca.wide import WideRows
 
-__all__ = ["BaseFairPCA", "leading_subspace"]
+__all__ = ["BaseFairPCA", "FrontierMixin", "leading_subspace"]
 
 
 def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
@@ -48,7 +49,7 @@ def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
     )
 
 
-class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Fit a subspace that treats groups alike; transform needs no groups.
 
     While `fit`, `partial_fit`, `path` or `frontier` runs on fewer than 400 features, BLAS has one thread in the whole
@@ -194,7 +195,7 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
                 if all(model._rotates() for model in models):
                     space = RowSpace.of(rows, max(model.n_components for model in models))
                     rows = rows if space is None else space.rows
-                moments = CollectsMoments._moments_of(models[0], rows, y, groups, None)
+                moments = PartialFitMixin._moments_of(models[0], rows, y, groups, None)
                 sensitive_features = None
             for model in models:
                 model._accept_moments(moments, sensitive_features)
@@ -387,3 +388,53 @@ class BaseFairPCA(CollectsMoments, ClassNamePrefixFeaturesOutMixin, TransformerM
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
+
+
+class FrontierMixin:
+    """Adds :meth:`frontier` to an estimator that solves from second moments."""
+
+    def frontier(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, tol: float = 1e-4, max_points: int = 5000
+    ) -> Frontier:
+        """Return all non-dominated pairs of two groups' reconstruction errors, and of their losses.
+
+        The estimator is not fitted; of its parameters only the dimension and the centring count.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), DataFrame or GroupMoments
+            As in ``fit``.
+        y : array-like of shape (n_samples,), optional
+            Ignored.
+        sensitive_features : array-like of shape (n_samples,), optional
+            Group of each row, two groups; not for GroupMoments, which know theirs.
+        tol : float
+            Largest distance of any non-dominated pair from the path, relative to the path's extent.
+        max_points : int
+            Most points to compute.
+
+        Returns
+        -------
+        Frontier
+            Points with their subspaces, the proven distance, and scores for other methods' pairs.
+        """
+        if isinstance(X, GroupMoments):
+            if sensitive_features is not None:
+                raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+            moments = X
+        else:
+            if sensitive_features is None:
+                raise ValueError("frontier needs sensitive_features, the group of each row.")
+            moments = GroupMoments.from_data(X, sensitive_features)
+        if moments.n_groups != 2:
+            raise ValueError(
+                f"a frontier is of two groups and the data have {moments.n_groups}, "
+                f"{shown_labels(moments.labels)}; merge "
+                "groups or choose two."
+            )
+        p = moments.n_features
+        why = "The whole space has one pair of errors, (0, 0)."
+        d = check_components(self.n_components, p, high=p - 1, why=why)  # type: ignore[attr-defined]
+        matrices = moments.second_moments(self.centering)  # type: ignore[attr-defined]
+        with one_blas_thread(moments):
+            return solve_frontier(matrices, d, tol=tol, max_points=max_points, groups=moments.labels)

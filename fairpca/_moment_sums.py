@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ __all__ = ["MomentSums"]
 
 _SMALLEST = 1e-153  # differences below it have squares that lose digits, and soon all of them
 _CHUNK_BYTES = 2**21  # a chunk that stays in the second-level cache while it is centred and multiplied
+_FEWEST = 16  # rows of a group in a chunk, over its columns, below which its rows are better collected first
+_FAR = 0.25  # squared distance of a chunk from the start of its group, in variances, that would cost digits
 
 
 class MomentSums:
@@ -29,13 +31,18 @@ class MomentSums:
     ----------
     counts, means, scatters : ndarray
         As in :class:`~fairpca.GroupMoments`; counts are integers until something with weights is added.
+
+    Notes
+    -----
+    A group's mean is kept as the distance from that of its first rows, so that a large offset of all rows costs no
+    digits.
     """
 
     def __init__(self, n_features: int, labels: Iterable[Any] = ()) -> None:
         self.position = {label: g for g, label in enumerate(labels)}
         m = len(self.position)
         self.counts = np.zeros(m, dtype=np.int64)
-        self.means = np.zeros((m, n_features))
+        self._starts, self._offsets = np.zeros((2, m, n_features))
         self.scatters = np.zeros((m, n_features, n_features))
         self._spread = 0.0  # of rows so near to each other that the squares of their differences underflow
 
@@ -43,6 +50,11 @@ class MomentSums:
     def labels(self) -> tuple[Any, ...]:
         """Groups in the order of the arrays."""
         return tuple(self.position)
+
+    @property
+    def means(self) -> np.ndarray:
+        """Mean of each group."""
+        return self._starts + self._offsets
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -55,7 +67,8 @@ class MomentSums:
         if labels == self.labels:
             return labels, *self.arrays
         order = [self.position[label] for label in labels]
-        return labels, self.counts[order], self.means[order], self.scatters[order]
+        counts, means, scatters = (array[order] for array in self.arrays)
+        return labels, counts, means, scatters
 
     def add(self, data: np.ndarray, groups: Groups, weights: np.ndarray | None = None) -> None:
         """Add rows (n × p, any real dtype); weights must be above zero."""
@@ -63,13 +76,18 @@ class MomentSums:
         if weights is not None:
             self.counts = self.counts.astype(np.float64)
         rows = max(256, _CHUNK_BYTES // (8 * max(data.shape[1], 1)))
-        for g, where in enumerate(at):
-            index = groups.rows(g)
-            for start in range(0, index.size, rows):
-                block = index[start : start + rows]
-                chunk = data[block].astype(np.float64, copy=False)  # indexing has copied, so it may be changed
-                with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-                    self._absorb(where, *_summed(chunk, None if weights is None else weights[block]))
+        chunk = np.empty((rows, data.shape[1]))
+        taken = chunk if data.dtype == chunk.dtype else np.empty(chunk.shape, data.dtype)
+        near = [_Near(data.shape[1]) for _ in at]
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            for g, index in _pieces(groups, rows, data.shape[1]):
+                k = len(index)
+                np.take(data, index, axis=0, out=taken[:k], mode="clip")
+                self._add_chunk(at[g], near[g], taken[:k], chunk[:k], None if weights is None else weights[index])
+            for where, sums in zip(at, near, strict=True):
+                if sums.n:
+                    offset = sums.total / sums.n
+                    self._absorb(where, sums.n, offset, sums.squares - sums.n * np.multiply.outer(offset, offset))
         self._check_rows(data, at)
 
     def absorb(self, part: Any) -> None:
@@ -79,7 +97,10 @@ class MomentSums:
             self.counts = self.counts.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             for g, where in enumerate(at):
-                self._absorb(where, part.counts[g].item(), part.means[g], part.scatters[g])
+                if self.counts[where] == 0:
+                    self._starts[where] = part.means[g]
+                offset = part.means[g] - self._starts[where]
+                self._absorb(where, part.counts[g].item(), offset, part.scatters[g])
 
     def check_finite(self) -> None:
         """Raise where values of different parts are too far apart for floating-point numbers."""
@@ -104,20 +125,40 @@ class MomentSums:
         at = [self.position.setdefault(label, len(self.position)) for label in labels]
         new = len(self.position) - known
         if new:
-            grown = [(array, np.zeros((new, *array.shape[1:]), array.dtype)) for array in self.arrays]
-            self.counts, self.means, self.scatters = (np.concatenate(pair) if known else pair[1] for pair in grown)
+            old = self.counts, self._starts, self._offsets, self.scatters
+            grown = [np.concatenate((array, np.zeros((new, *array.shape[1:]), array.dtype))) for array in old]
+            self.counts, self._starts, self._offsets, self.scatters = grown
         return at
 
-    def _absorb(self, g: int, n: float, mean: np.ndarray, scatter: np.ndarray) -> None:
+    def _add_chunk(self, g: int, near: _Near, taken: np.ndarray, chunk: np.ndarray, weights: np.ndarray | None) -> None:
+        """Add rows of one group to the sums about its start, or to the group where they are far from that."""
+        ones = np.ones(len(taken)) if weights is None else weights
+        n: float = len(taken) if weights is None else float(weights.sum())
+        if self.counts[g] == near.n == 0:
+            self._starts[g] = ones @ taken / n
+        np.subtract(taken, self._starts[g], out=chunk)
+        total, root = ones @ chunk, None if weights is None else np.sqrt(weights)[:, None]
+        squares = _squares(chunk, root)
+        if np.any(total * total > _FAR * n * np.diagonal(squares)):
+            offset = total / n
+            chunk -= offset
+            rest = ones @ chunk / n
+            self._absorb(g, n, offset + rest, _squares(chunk, root) - n * np.multiply.outer(rest, rest))
+        else:
+            near.n += n
+            near.total += total
+            near.squares += squares
+
+    def _absorb(self, g: int, n: float, offset: np.ndarray, scatter: np.ndarray) -> None:
         if n == 0:
             return
         before = self.counts[g].item()
         total = before + n
-        delta = mean - self.means[g]
+        delta = offset - self._offsets[g]
         self.scatters[g] += scatter
         if before:
             self.scatters[g] += np.multiply.outer(delta, delta * (float(before) * n / total))
-        self.means[g] += delta * (n / total)
+        self._offsets[g] += delta * (n / total)
         self.counts[g] = total
 
     def _variances(self) -> np.ndarray:
@@ -149,22 +190,30 @@ class MomentSums:
             self._spread = max(self._spread, float(np.max(np.abs(data - data[:1]))))
 
 
-def _summed(chunk: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return number (or weight), mean and scatter of a chunk of float64 rows, which is overwritten."""
-    if weights is None:
-        n: float = len(chunk)
-        mean = chunk.mean(axis=0)
-        chunk -= mean
-        residue = chunk.mean(axis=0)  # rounding of the mean itself, visible for large offsets
-    else:
-        n = float(weights.sum())
-        shares = weights / n
-        mean = shares @ chunk
-        chunk -= mean
-        residue = shares @ chunk
-    if np.any(residue):
-        chunk -= residue
-        mean = mean + residue
-    if weights is not None:
-        chunk *= np.sqrt(weights)[:, None]
-    return n, mean, chunk.T @ chunk
+class _Near:
+    """Number (or weight), sum and squares of rows about the start of their group."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n: float = 0
+        self.total, self.squares = np.zeros(n_features), np.zeros((n_features, n_features))
+
+
+def _pieces(groups: Groups, rows: int, n_features: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield a group and the numbers of some of its rows, at most `rows`, until all have been."""
+    codes, m = groups.codes, len(groups.labels)
+    if rows < _FEWEST * n_features * m:
+        for g in range(m):
+            index = groups.rows(g)
+            yield from ((g, index[start : start + rows]) for start in range(0, index.size, rows))
+        return
+    for start in range(0, codes.size, rows):
+        part = codes[start : start + rows]
+        for g in range(m):
+            index = np.flatnonzero(part == g)
+            if index.size:
+                yield g, index + start
+
+
+def _squares(chunk: np.ndarray, root: np.ndarray | None) -> np.ndarray:
+    weighted = chunk if root is None else chunk * root
+    return weighted.T @ weighted

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from fairpca._archive import archive_bytes, parse_archive
+from fairpca._files import Outputs
 from fairpca._moment_sums import MomentSums
-from fairpca._outputs import Outputs
 from fairpca._validation import check_choice, check_given, check_weights, encode_groups, label_kinds, sorted_labels
 
 __all__ = ["Centering", "GroupMoments"]
@@ -96,7 +95,6 @@ class GroupMoments:
         features: Sequence[str] | None = None,
         weight: str | None = None,
         progress: Callable[[str, int], None] | None = None,
-        store: Any = None,
     ) -> GroupMoments:
         """Accumulate the moments of a table that does not fit in memory, one batch after the other.
 
@@ -114,10 +112,6 @@ class GroupMoments:
             Column with the weights of the rows.
         progress : callable, optional
             Called after each batch with where it stood and its number of rows.
-        store : path or Store, optional
-            File that keeps the moments of each part of a file (row group of Parquet, whole CSV) under the file's
-            digest, so that a run that was stopped goes on, and a changed file is read again. For sources that are
-            files only. Parts are then merged as a tree, in the order of their keys.
 
         Returns
         -------
@@ -129,9 +123,9 @@ class GroupMoments:
             For values that are missing or infinite (with file, row group and column), for columns that are missing or
             of another type than in the first file, and where there is no row.
         """
-        return _of("batches").moments_of_batches(  # type: ignore[no-any-return]
-            source, sensitive=sensitive, features=features, weight=weight, progress=progress, store=store
-        )
+        from fairpca.scale.batches import moments_of_batches
+
+        return moments_of_batches(source, sensitive=sensitive, features=features, weight=weight, progress=progress)
 
     @classmethod
     def from_dask(
@@ -142,13 +136,12 @@ class GroupMoments:
         sensitive: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         weight: Any = None,
-        client: Any = None,
-        store: Any = None,
     ) -> GroupMoments:
         """Accumulate the moments of a Dask frame or array: one task a partition, then a tree of merges.
 
         The tree follows the order of the partitions, so that the bits do not depend on the workers. No worker holds
-        more than a partition, the client no more than the moments.
+        more than a partition, the client no more than the moments. Dask's current scheduler computes, retries and
+        reports lost workers.
 
         Parameters
         ----------
@@ -163,24 +156,14 @@ class GroupMoments:
             For a frame: columns to take; by default all others. For an array: names of its columns.
         weight : str, dask Array or Series, optional
             Weights of the rows: for a frame the name of their column.
-        client : distributed.Client, optional
-            Where to compute; by default Dask's current scheduler.
-        store : path or Store, optional
-            Keeps the moments of each partition under its Dask key, so that a run that lost its cluster goes on.
 
         Returns
         -------
         GroupMoments
         """
-        return _of("cluster").moments_of_dask(  # type: ignore[no-any-return]
-            data,
-            sensitive_features,
-            sensitive=sensitive,
-            features=features,
-            weight=weight,
-            client=client,
-            store=store,
-        )
+        from fairpca.scale.cluster import moments_of_dask
+
+        return moments_of_dask(data, sensitive_features, sensitive=sensitive, features=features, weight=weight)
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[tuple[Any, ...]]) -> GroupMoments:
@@ -317,11 +300,6 @@ class GroupMoments:
 
 _KIND = "fairpca moments"
 _ARRAYS = ("counts", "means", "scatters")
-
-
-def _of(module: str) -> Any:
-    # By name, on use: readers and clusters build on this class, and what experiments compute does not depend on them.
-    return import_module(f"fairpca.scale.{module}")
 
 
 def _as_matrix(X: Any) -> np.ndarray:

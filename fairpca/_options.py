@@ -10,10 +10,10 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 from fairpca._validation import check_choice
 
-__all__ = ["Estimator", "Options", "Protocol", "check_choices", "choices"]
+__all__ = ["MMDEstimator", "Options", "Protocol", "check_choices", "choices"]
 
 # Words that several parts of the package share.
-Estimator = Literal["biased", "unbiased"]
+MMDEstimator = Literal["biased", "unbiased"]
 Protocol = Literal["printed", "stated"]
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["data_path"]
+import pandas as pd
+
+__all__ = ["data_path", "read_table"]
 
 KINDS = ("raw", "published", "results")
 _PACKAGE = Path(__file__).resolve().parent
@@ -40,3 +44,16 @@ def data_path(kind: str) -> Path:
         f"The folder with the package's {kind} data is in neither place where it belongs: "
         f"{' nor '.join(map(str, places))}. Install the package from its wheel, or run from a complete source tree."
     )
+
+
+# Columns of words: an empty cell is the empty word, also where the whole column is empty.
+TEXT = ("dataset", "method", "setting", "metric", "protocol", "text", "label", "exhibit", "statement", "unit")
+
+
+def read_table(path: Path | io.BytesIO, text: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a CSV table exactly; empty text stays empty text in columns of words (`text` names further ones)."""
+    table = pd.read_csv(path, float_precision="round_trip")
+    for name in (*TEXT, *text):
+        if name in table.columns:
+            table[name] = table[name].astype(object).where(table[name].notna(), "").astype(str)
+    return table

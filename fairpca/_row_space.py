@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from fairpca.linalg import fix_signs
 
@@ -47,7 +48,7 @@ class RowSpace:
             return None
         centre = X.mean(axis=0, dtype=np.float64)
         others = np.random.RandomState(0).standard_normal((n_components, p))
-        basis, R = np.linalg.qr(np.vstack((X - centre, centre[None], others)).T)
+        basis, R = qr(np.vstack((X - centre, centre[None], others)).T, mode="economic", check_finite=False)
         size = np.abs(R[:, :n]).max(axis=1)
         R[size <= _ROUNDING * n * size.max(initial=0.0), :n] = 0.0  # directions without variance, exactly
         return cls(basis, R[:, :n].T + R[:, n])

@@ -205,21 +205,23 @@ def few_groups(sensitive_features: Any, n_samples: int, *, whole: bool = True) -
     At most 50 groups, and at most ten or one for every twenty rows (of a table that is `whole`, not a batch). Whoever
     means more says so with categoricals of pandas (or with ``GroupMoments``), which have no limit.
     """
-    groups = encode_groups(sensitive_features, n_samples)
     if isinstance(sensitive_features, Groups):
-        return groups
-    columns = [column for _, column in _as_frame(sensitive_features).items()]
-    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        return encode_groups(sensitive_features, n_samples)
+    frame = _as_frame(sensitive_features)
+    groups = encode_groups(frame, n_samples)
+    counted = [j for j, dtype in enumerate(frame.dtypes) if not isinstance(dtype, pd.CategoricalDtype)]
+    if not counted:
         return groups
     advice = (
         "Cut numbers into groups with pandas.cut, or take them as numbers with MeanFairPCA or LinearEraser and "
         'sensitive="numeric"; if these are groups, convert the column(s) to the pandas dtype "category".'
     )
-    for column in columns:
-        if pd.api.types.is_float_dtype(column.dtype) and not np.all(column == column.round()):
+    for j in counted:
+        values = sorted_labels({label[j] if frame.shape[1] > 1 else label for label in groups.labels})
+        if any(isinstance(value, float) and not value.is_integer() for value in values):
             raise ValueError(
-                f"sensitive_features has numbers that are not integers ({shown_labels(column.unique())}), which do not "
-                f"name groups. {advice}"
+                f"sensitive_features has numbers that are not integers ({shown_labels(values)}), which do not name "
+                f"groups. {advice}"
             )
     limit = min(_MOST_GROUPS, max(10, n_samples // 20)) if whole else _MOST_GROUPS
     if len(groups.labels) > limit:
@@ -264,18 +266,18 @@ def sorted_labels(values: Iterable[Any]) -> list[Any]:
 
 
 def _encode_column(column: pd.Series, name: str) -> tuple[list[Any], np.ndarray]:
-    missing = np.flatnonzero(column.isna().to_numpy())
+    categories = isinstance(column.dtype, pd.CategoricalDtype)
+    codes, uniques = (column.cat.codes.to_numpy(), column.cat.categories) if categories else pd.factorize(column)
+    missing = np.flatnonzero(codes < 0)
     if missing.size:
         raise ValueError(
             f"{name} has missing values in {missing.size} row(s): {_listed(missing)}. "
             "Every row needs a group: drop these rows or give the missing values a group of their own."
         )
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy().astype(np.int64)
-        present = np.flatnonzero(np.bincount(codes, minlength=len(column.cat.categories)))
-        labels = [column.cat.categories.tolist()[i] for i in present]
+    if categories:
+        present = np.flatnonzero(np.bincount(codes, minlength=len(uniques)))
+        labels = [uniques.tolist()[i] for i in present]
         return labels, np.searchsorted(present, codes)
-    codes, uniques = pd.factorize(column)
     values = [v.item() if isinstance(v, np.generic) else v for v in uniques]
     order = sorted_labels(values)
     position = {v: i for i, v in enumerate(order)}
@@ -314,7 +316,27 @@ def _as_frame(values: Any) -> pd.DataFrame:
             f"sensitive_features has {dimensions} dimensions; it must have one row for each row of X and one or "
             "more columns."
         )
-    return pd.DataFrame(values).infer_objects() if isinstance(values, np.ndarray) else _of_lists(values)
+    if not isinstance(values, np.ndarray):
+        return _of_lists(values)
+    if values.dtype.kind == "U" and values.ndim == 1:
+        values = _few_texts(values)
+    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return pd.DataFrame(values, dtype=object)  # hashed as it is: pandas would convert each text
+    return pd.DataFrame(values).infer_objects()
+
+
+def _few_texts(values: np.ndarray) -> np.ndarray:
+    """Return fixed-width text as objects, one for each distinct text, found by a hash of the characters."""
+    letters = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), -1)
+    hashes = np.zeros(len(values), dtype=np.uint64)
+    for column in letters.T:
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + column
+    codes, uniques = pd.factorize(hashes)
+    first = np.empty(len(uniques), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(values))[::-1]
+    texts = values[first]
+    same = bool(np.all(texts[codes] == values))  # two texts may have one hash
+    return texts.astype(object)[codes] if same else values.astype(object)
 
 
 def _of_lists(values: Any) -> pd.DataFrame:

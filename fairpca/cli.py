@@ -1,4 +1,4 @@
-"""The command ``fairpca``: run experiments, look at results, fetch data, fit a method to a CSV file.
+"""The command ``fairpca``: fit, apply and inspect models, compare methods, write reports, take moments, get data.
 
 Nothing heavy is imported before it is known which command was asked for.
 """
@@ -6,37 +6,99 @@ Nothing heavy is imported before it is known which command was asked for.
 from __future__ import annotations
 
 import argparse
-import importlib
+import ast
+import csv
+import glob
 import io
 import os
+import re
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairpca
-from fairpca._outputs import Outputs
+from fairpca._files import Outputs, file_digest
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairpca.experiments.engine.runner import InputError, Outcome, RunFailed, Store
+    from fairpca import GroupMoments
+    from fairpca.tables import Prepared, Table
 
 # Kinds of error whose message is all that a user needs; others keep their traceback.
 _EXPECTED = (ValueError, LookupError, OSError, RuntimeError, ImportError, TypeError)
 _UNEXPECTED = (KeyError, IndexError, NotImplementedError, RecursionError)
-# Commands that write all their files together, when everything is computed.
-_AT_THE_END = ("fit", "moments", "apply", "compare", "report", "scoreboard")
-# Commands with a module of their own, most of them on somebody's table: what they do, and where their options are.
-_MODULES = {
-    "fit": ("fit a method to the rows of a table; write projections and model", "fairpca._cli_fit", "add_arguments"),
-    "moments": ("read files once and write their group moments", "fairpca._cli_moments", "add_arguments"),
-    "apply": ("apply a model to new rows", "fairpca._cli_model", "add_apply"),
-    "choose": ("ask what matters, and print the commands that follow", "fairpca._cli_choose", "add_arguments"),
-    "compare": ("compare methods and dimensions on a table", "fairpca._cli_compare", "add_arguments"),
-    "report": ("one page about one table", "fairpca._cli_report", "add_arguments"),
-    "inspect": ("say what is in a model file", "fairpca._cli_model", "add_inspect"),
+_SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
+LARGE = 2**30  # bytes of a single file from which on it is read in batches
+
+_COLUMNS = "COLUMN[,COLUMN]"
+_READING: dict[str, dict[str, Any]] = {
+    "--separator": {"default": "auto", "metavar": "CHARACTER", "help": "between values (default: found)"},
+    "--encoding": {"default": "auto", "help": "of a text (default: found, UTF-8 first)"},
+    "--decimal": {"default": "auto", "choices": ("auto", ".", ","), "help": "before decimals (default: found)"},
+    "--header": {"default": "auto", "choices": ("auto", "yes", "no"), "help": "whether the first line holds names"},
+    "--header-row": {"type": int, "default": 1, "metavar": "N", "help": "line with the names (default 1)"},
+    "--missing-marks": {
+        "metavar": "WORD[,WORD]",
+        "help": "words that mean a missing value (default: NA, None, ? and such)",
+    },
+    "--date-format": {"metavar": "FORM", "help": "of dates, as %%d.%%m.%%Y (2012-07-04 is known without)"},
+    "--sheet": {"metavar": "NAME", "help": "sheet of an Excel file (default: the first)"},
 }
+_PREPARING: dict[str, dict[str, Any]] = {
+    "--drop": {"default": "", "metavar": _COLUMNS, "help": "columns that are not features"},
+    "--keep": {"default": "", "metavar": _COLUMNS, "help": "columns that would be left out by a rule"},
+    "--category": {"default": "", "metavar": _COLUMNS, "help": "numbers that stand for categories"},
+    "--number": {"default": "", "metavar": _COLUMNS, "help": "columns that must be numbers"},
+    "--scale": {
+        "default": "standardise",
+        "choices": ("standardise", "none"),
+        "help": "of numbers (default standardise)",
+    },
+    "--missing": {
+        "default": "impute",
+        "choices": ("impute", "drop", "error"),
+        "help": "values of features (default impute)",
+    },
+    "--missing-groups": {
+        "default": "error",
+        "choices": ("error", "own", "drop"),
+        "help": "rows without a group (default error)",
+    },
+    "--outliers": {
+        "default": "clip",
+        "choices": ("clip", "keep"),
+        "help": "clip values far from all others at 20 times the usual range, changing your data (default clip)",
+    },
+    "--min-different": {"type": int, "default": 10, "help": "leave out columns where fewer rows differ (default 10)"},
+    "--max-levels": {"type": int, "default": 20, "help": "indicators of one category (default 20)"},
+    "--max-missing": {
+        "type": float,
+        "default": 0.5,
+        "metavar": "SHARE",
+        "help": "leave out columns with more missing (default 0.5)",
+    },
+    "--merge-groups-below": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "groups of fewer rows become one (default: none)",
+    },
+    "--cut": {
+        "action": "append",
+        "default": [],
+        "metavar": "COLUMN=EDGE[,EDGE]",
+        "help": "cut a sensitive column of numbers",
+    },
+}
+# What needs all rows at once, so that moments and files that are read in batches cannot have it.
+_ROWS_ONLY: dict[str, Any] = {
+    "target": None, "keep": "", "category": "", "number": "", "missing": "impute", "missing_groups": "error",
+    "cut": [], "merge_groups_below": 0, "out": None, "report": False,
+}  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,6 +114,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 when all went well, 1 when something failed, 130 after an interrupt. Wrong usage exits with 2.
     """
+    if argv is None:  # SIGTERM ends the process as an error would, so that temporary files are removed
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is written as \\u2026
@@ -68,67 +132,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        print(f"\nfairpca: {str(stop) or _stopped(arguments[0], options)}", file=sys.stderr)
+        kept = getattr(options, "template_out", None)
+        nothing = arguments[0] in (*_COMMANDS, "scoreboard") and arguments[0] != "data" and not kept
+        what = "Stopped; nothing was written." if nothing else "Stopped; what was finished is kept."
+        print(f"\nfairpca: {str(stop) or what}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
     except _EXPECTED as error:
-        from fairpca._cli_table import printable
-
         print(f"fairpca: error: {printable(error)}", file=sys.stderr)
         return 1
 
 
-def _stopped(command: str, options: argparse.Namespace) -> str:
-    """Say what an interrupt has left of a command."""
-    kept = getattr(options, "store", None) or getattr(options, "template_out", None)
-    if command in _AT_THE_END and not kept:
-        return "Stopped; nothing was written."
-    return "Stopped; what was finished is kept."
-
-
 def _parser(command: str) -> argparse.ArgumentParser:
+    """Return the parser; only the options of one command are declared, since they may need imports."""
     parser = argparse.ArgumentParser(prog="fairpca", description=fairpca.__doc__)
     parser.add_argument("--version", action="version", version=f"fairpca {fairpca.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-
-    run = commands.add_parser("run", help="compute the cells of an experiment that are not stored yet")
-    run.add_argument("names", nargs="+", metavar="NAME", help="'<paper>/<exhibit>', '<paper>', or 'all'; see list")
-    run.add_argument("--profile", default="smoke", help="smoke (seconds, the default) or paper (everything)")
-    run.add_argument("--jobs", type=int, default=1, help="number of processes; -1 takes all processors (default 1)")
-    run.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler, for instance tcp://10.0.0.1:8786")
-    run.add_argument("--save", action="store_true", help="write the finished results to data/results")
-    run.add_argument("--out", metavar="FOLDER", help="with --save: write them to this folder instead")
-    run.add_argument(
-        "--drop-damaged", action="store_true", help="first take damaged cells out of the store, to compute them again"
-    )
-    run.add_argument("--quiet", action="store_true", help="no progress bar and no table")
-    _add_store(run)
-    run.set_defaults(func=_run)
-
-    listing = commands.add_parser("list", help="list the experiments")
-    listing.set_defaults(func=_list)
-
-    state = commands.add_parser("status", help="how many cells are finished, which saved results are stale")
-    state.add_argument("names", nargs="*", default=["all"], metavar="NAME", help="as for run; default all")
-    state.add_argument("--profile", default="paper", help="smoke or paper (the default)")
-    _add_store(state)
-    state.set_defaults(func=_status)
-
-    board = commands.add_parser("scoreboard", help="every published number beside ours, with a verdict")
-    board.add_argument("--paper", help="only this paper")
-    board.add_argument("--verdict", help="show the rows with this verdict, for instance 'differs' or 'not yet'")
-    board.add_argument("--csv", metavar="FILE", help="write all rows to a CSV file")
-    board.set_defaults(func=_scoreboard)
-
-    for name, (text, module, function) in _MODULES.items():
+    for name, (text, declare, run) in _COMMANDS.items():
         own = commands.add_parser(name, help=text)
-        if command == name:  # what it needs is imported for this command only
-            getattr(importlib.import_module(module), function)(own)
-    if command == "data":
-        importlib.import_module("fairpca.datasets._cli").add_parser(commands)
-    else:
-        commands.add_parser("data", help="list, describe, export, fetch and verify the data sets")
+        if name == command:
+            declare(own)
+            own.set_defaults(func=run)
     return parser
 
 
@@ -137,12 +162,7 @@ def help_texts() -> dict[str, str]:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "88"  # the width of the text, whatever the terminal
     try:
-        found: dict[str, str] = {}
-        for name in _commands(_parser("")):
-            parser = _commands(_parser(name))[name]
-            deeper = {f"{name} {inner}": sub for inner, sub in _commands(parser).items()}
-            found |= {title: sub.format_help().strip() for title, sub in {name: parser, **deeper}.items()}
-        return found
+        return {name: _commands(_parser(name))[name].format_help().strip() for name in _commands(_parser(""))}
     finally:
         if before is None:
             del os.environ["COLUMNS"]
@@ -151,179 +171,739 @@ def help_texts() -> dict[str, str]:
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the commands of a parser by name, none if it has none."""
     kinds = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(kinds[0].choices) if kinds else {}
+    return dict(kinds[0].choices)
 
 
-def _add_store(parser: argparse.ArgumentParser) -> None:
+# --------------------------------------------------------------------------------------------------------------------
+# What the commands on a user's table share
+
+
+def _add(group: Any, options: dict[str, dict[str, Any]]) -> None:
+    for name, settings in options.items():
+        group.add_argument(name, **settings)
+
+
+def _add_table(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Declare how a table is read and prepared."""
+    names = "column(s) with the groups; several are combined"
+    parser.add_argument("--sensitive", required=required, metavar=_COLUMNS, help=names)
+    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is not a feature")
+    quoted = "names with a comma stand in quotation marks: --drop '\"a,b\"'"
+    _add(parser.add_argument_group("preparing", quoted), _PREPARING)
+    _add(parser.add_argument_group("reading"), _READING)
+
+
+def _reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the reader by name."""
+    found = {name: getattr(options, name) for name in (flag[2:].replace("-", "_") for flag in _READING)}
+    found["separator"] = {"\\t": "\t", "tab": "\t"}.get(options.separator, options.separator)
+    if options.missing_marks is not None:
+        found["missing_marks"] = _split(options.missing_marks, "--missing-marks")
+    return found
+
+
+def _read(options: argparse.Namespace, path: str) -> Table:
+    from fairpca.tables import read_table
+
+    return read_table(path, **_reading(options))
+
+
+def _prepare(options: argparse.Namespace) -> Prepared:
+    """Read and prepare the table, and print what was decided."""
+    from fairpca.tables import Rules, prepare
+
+    names = {"numbers": "number", "categories": "category", "drop": "drop", "keep": "keep"}
+    given: dict[str, Any] = {name: tuple(_split(getattr(options, o), f"--{o}")) for name, o in names.items()}
+    for name in ("scale", "missing", "outliers", "max_levels", "max_missing", "min_different"):
+        given[name] = getattr(options, name)
+    found = prepare(
+        _read(options, options.data),
+        _split(options.sensitive, "--sensitive"),
+        options.target,
+        Rules(**given),
+        missing_groups=options.missing_groups,
+        cut=_cuts(options.cut),
+        merge_below=options.merge_groups_below,
+    )
+    for line in found.summary():
+        print(printable(line))
+    for line in found.warnings:
+        _warn(line)
+    return found
+
+
+def _warn(message: object) -> None:
+    print(f"fairpca: warning: {printable(message)}", file=sys.stderr)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show warnings without the place in the source, which does not help a user of the command line."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: _warn(message)
+        yield
+
+
+def printable(text: object) -> str:
+    """Show what would steer a terminal instead of sending it there, and of a very long word its ends."""
+    text = re.sub(r"\S{300,}", lambda word: f"{word[0][:120]}…{word[0][-40:]}", str(text))
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _split(text: str, option: str) -> list[str]:
+    """Split names at commas; a name that contains one stands in quotation marks."""
+    try:
+        (names,) = list(csv.reader([text], skipinitialspace=True, strict=True)) or [[]]
+    except (csv.Error, ValueError):
+        raise ValueError(
+            f"{option} {text!r} cannot be split into names; give them with commas between, and a name with a comma in "
+            "quotation marks."
+        ) from None
+    # Names are compared as the reader makes them, with single blanks.
+    return list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+
+
+def _cuts(given: list[str]) -> dict[str, list[float]]:
+    """Read the edges that cut sensitive columns."""
+    found = {}
+    for text in given:
+        name, equals, edges = text.rpartition("=")
+        try:
+            numbers = [float(edge) for edge in edges.split(",")]
+        except ValueError:
+            numbers = []
+        if not equals or not numbers or any(number != number or abs(number) == float("inf") for number in numbers):
+            raise ValueError(f"--cut {text!r} is not COLUMN=EDGE[,EDGE]; give for instance --cut age=30,60.")
+        found[name.strip()] = numbers
+    return found
+
+
+def _dimensions(text: str) -> list[int]:
+    """Read ``2,5,10``."""
+    try:
+        found = list(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise ValueError(f"--components {text!r} is no list of dimensions; give whole numbers from 1, as in 2,5,10.")
+    return found
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Show the share of fits that are done, on a terminal only; yield the function that takes (done, total)."""
+    from tqdm import tqdm
+
+    with tqdm(unit=" fits", disable=not sys.stderr.isatty(), leave=False, file=sys.stderr) as bar:
+
+        def update(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield update
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# fit
+
+
+def methods() -> dict[str, str]:
+    """Return the estimators by their short names."""
+    homes = {name: home.removeprefix("fairpca.") for name, home in fairpca._HOME.items() if name.endswith("PCA")}
+    known = {home.removesuffix("fair"): name for name, home in homes.items() if not home.startswith("_")}
+    return dict(sorted(known.items(), key=lambda item: (item[1] != "PCA", item[0])))
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(methods())}")
     parser.add_argument(
-        "--store", metavar="FILE", help="SQLite file with finished cells (default: $FAIRPCA_STORE, else the user cache)"
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input; or moments (.npz), "
+        "or several files, which are read in batches",
+    )
+    _add_table(parser, required=False)
+    parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
+    parser.add_argument("--out", metavar="FILE", help="CSV file for the projections and the groups")
+    parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
+    parser.add_argument("--model", metavar="FILE.npz", help="file for the model, for fairpca apply and fairpca inspect")
+    setting = "a parameter of the method, as its API page explains"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
+    parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
+    infeasible = "mbfpca: write also what does not meet its tolerance tau"
+    parser.add_argument("--allow-infeasible", action="store_true", help=infeasible)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    if {"-h", "--help"} & set(sys.argv):
+        lines = ["parameters for --set, with their defaults:"]
+        for method, name in methods().items():
+            known = getattr(fairpca, name)().get_params()
+            known.pop("n_components")
+            lines.append(f"  {method:8}{', '.join(f'{key}={value}' for key, value in known.items())}")
+        parser.epilog = "\n".join(lines)
+
+
+def estimator_of(method: str, components: int, settings: list[str]) -> Any:
+    """Return an estimator with what ``--set`` says."""
+    known = methods()
+    if method not in known:
+        raise ValueError(f"Unknown method {method!r}; known are {', '.join(known)}.")
+    kind = getattr(fairpca, known[method])
+    allowed = sorted(set(kind().get_params()) - {"n_components"})
+    parameters = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in allowed:
+            shown = setting if len(setting) < 100 else setting[:100] + "…"
+            raise ValueError(
+                f"--set takes NAME=VALUE with a parameter of {method}; got {shown!r}. "
+                f"Parameters are {', '.join(allowed) or 'none'}."
+            )
+        parameters[name] = _literal(value)
+    return kind(n_components=components, **parameters)
+
+
+def _literal(text: str) -> Any:
+    """Read a number, a truth value, a list or a mapping; what is none of these is text."""
+    if len(text) > 1000:
+        raise ValueError(f"--set got a value of {len(text)} characters; give a number or a word.")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _fit(options: argparse.Namespace) -> int:
+    estimator = estimator_of(options.method, options.components, options.settings)
+    wanted = {"--out": options.out, "--components-out": options.components_out, "--model": options.model}
+    if _in_batches(options.data):
+        _check_batches(options)
+        if not any(wanted.values()):
+            raise ValueError("Nothing would be written; give --model FILE for the model or --components-out FILE.")
+        fit, inputs = _fit_moments, _files(options.data)
+    else:
+        inputs = list(options.data)
+        (options.data,) = options.data
+        if not options.sensitive:
+            raise ValueError("Name the column(s) with the groups: --sensitive COLUMN.")
+        if not any(wanted.values()) and not options.report:
+            raise ValueError("Nothing would be written; give --out FILE, --model FILE, or --report to look only.")
+        fit = _fit_rows
+    with Outputs(wanted, inputs) as outputs, _plain_warnings():
+        return fit(estimator, options, outputs)
+
+
+def _fit_rows(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
+    import pandas as pd
+
+    from fairpca.tables import SavedModel, csv_bytes, provenance
+
+    prepared = _prepare(options)
+    transformer = prepared.transformer().set_output(transform="pandas")
+    target = None if prepared.target is None else prepared.target.to_numpy()
+    features = transformer.fit_transform(prepared.frame)
+    estimator.fit(features, target, sensitive_features=prepared.groups)
+    result, found = estimator.result_, len(estimator.components_)
+    if result.status in ("not_found", "infeasible") and not options.allow_infeasible:
+        raise ValueError(
+            f"{options.method} found no subspace that meets its tolerance, so nothing is written; "
+            "loosen the tolerance with --set, or say --allow-infeasible."
+        )
+    if found != options.components:
+        _warn(f"{found} components instead of {options.components}: the solver's answer has more.")
+    projected = pd.DataFrame(estimator.transform(features), columns=estimator.get_feature_names_out())
+    written, loadings = prepared.with_groups(projected), _loadings(estimator, estimator.feature_names_in_)
+    groups = [word for name in prepared.groups.columns for word in (name, *prepared.groups[name].unique())]
+    words = [*(groups if options.out else ()), *(loadings.columns if options.components_out else ())]
+    formulas = [word for word in words if str(word).startswith(_SPREADSHEET)]
+    if formulas:
+        _warn(f"{formulas[0]!r} in the output would be taken for a formula by a spreadsheet; import it there as text.")
+    contents = {"--out": csv_bytes(written), "--components-out": csv_bytes(loadings)}
+    if options.model:
+        facts = provenance(prepared, estimator, options.method)
+        contents["--model"] = SavedModel.of(transformer, estimator, prepared.decisions, facts).to_bytes()
+    outputs.write(contents)
+    if options.out:
+        print(f"wrote {options.out}: {len(written)} rows, {found} components")
+    _say_written(options.components_out, options.model)
+    print(f"status: {result.status}, objective {result.objective:.6g}, {result.n_iter} iterations")
+    if options.report:
+        from fairpca.report.whole_table import against_pca
+
+        print("\n".join(map(printable, against_pca(estimator, features.to_numpy(), prepared.labels.to_numpy()))))
+    return 0
+
+
+def _loadings(estimator: Any, names: Any) -> Any:
+    import pandas as pd
+
+    loadings = pd.DataFrame(estimator.components_, columns=list(names))
+    loadings.insert(0, "component", list(estimator.get_feature_names_out()), allow_duplicates=True)
+    return loadings
+
+
+def _say_written(*names: str | None) -> None:
+    for name in filter(None, names):
+        print(f"wrote {name}")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# moments, and fit on moments or on files that are read in batches
+
+
+def _add_moments(parser: argparse.ArgumentParser) -> None:
+    files = "Parquet or CSV files, folders, or globs; moments are merged"
+    parser.add_argument("data", nargs="+", metavar="DATA", help=files)
+    parser.add_argument("--sensitive", required=True, metavar=_COLUMNS, help="column(s) with the groups")
+    parser.add_argument("--features", default="", metavar=_COLUMNS, help="columns to take (default: all others)")
+    parser.add_argument("--drop", default="", metavar=_COLUMNS, help="columns that are no features")
+    parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
+    parser.add_argument("--out", required=True, metavar="FILE.npz", help="file for the moments")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _moments(options: argparse.Namespace) -> int:
+    with Outputs({"--out": options.out}, _files(options.data)) as outputs:
+        moments = _read_moments(options)
+        outputs.write({"--out": moments.to_bytes()})
+    groups = list(zip(moments.labels, moments.counts, strict=True))[:10]
+    shown = ", ".join(f"{label} ({count:,})" for label, count in groups)
+    print(f"{moments.n_samples:,} rows, {moments.n_features} features, {moments.n_groups} groups: {shown}")
+    print(f"wrote {options.out}")
+    return 0
+
+
+def _in_batches(data: Sequence[str]) -> bool:
+    """Whether the data of ``fairpca fit`` are moments, several files, or one that is too large to hold."""
+    if len(data) != 1:
+        return True
+    name = data[0]
+    if name.lower().endswith(".npz") or os.path.isdir(name) or (glob.has_magic(name) and not os.path.exists(name)):
+        return True
+    return name.lower().endswith((".parquet", ".csv")) and os.path.isfile(name) and os.path.getsize(name) > LARGE
+
+
+def _files(data: Sequence[str]) -> list[str]:
+    """Return the names of the files that are read."""
+    from fairpca.scale.readers import expanded
+
+    return [file for name in data for file in expanded(name)]
+
+
+def _check_batches(options: argparse.Namespace) -> None:
+    given = [f"--{name.replace('_', '-')}" for name, usual in _ROWS_ONLY.items() if getattr(options, name) != usual]
+    if given:
+        raise ValueError(
+            f"{', '.join(given)} cannot be had for moments, or for files that are read in batches: columns must be "
+            "numbers without missing values, and rows are not kept. Write the model with --model, then project with "
+            "fairpca apply, one file after the other."
+        )
+
+
+def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
+    import numpy as np
+
+    from fairpca.tables import SavedModel, csv_bytes
+
+    if not hasattr(estimator, "partial_fit"):
+        raise ValueError(
+            f"{options.method} compares whole distributions and needs the rows; give one file that fits in memory, or "
+            "use MBFPCA.fit_batches from Python."
+        )
+    saved = [name for name in options.data if name.lower().endswith(".npz")]
+    if saved and (options.sensitive or options.drop):
+        raise ValueError("moments know their groups and columns; leave --sensitive and --drop to fairpca moments.")
+    if saved:
+        moments = reduce(fairpca.GroupMoments.merge, map(fairpca.GroupMoments.load, options.data))
+    else:
+        moments = _read_moments(options)
+    names = list(moments.feature_names or [f"x{j}" for j in range(moments.n_features)])
+    scale = np.ones(moments.n_features)
+    if options.scale == "standardise":
+        deviation = np.sqrt(np.diagonal(moments.covariance()))
+        constant = deviation <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-150)
+        scale = np.where(constant, 1.0, deviation)
+        if constant.any():
+            shown = ", ".join(map(repr, np.asarray(names)[constant][:10]))
+            _warn(f"column(s) {shown} are constant; they are not scaled.")
+    estimator.fit(moments.transformed(scale=scale))
+    sensitive = _split(options.sensitive or "", "--sensitive")
+    source = ", ".join(os.path.basename(name) for name in options.data[:10])
+    digest = "not computed, the files were read in batches"
+    if len(saved) == len(options.data):
+        digest = ", ".join(map(file_digest, options.data))
+    model = SavedModel.of_moments(estimator, options.method, moments, names, scale, sensitive, source, digest)
+    loadings = _loadings(estimator, names)
+    outputs.write({"--components-out": csv_bytes(loadings), "--model": model.to_bytes()})
+    _say_written(options.components_out, options.model)
+    result = estimator.result_
+    print(f"{moments.n_samples:,} rows, {moments.n_features} features, {moments.n_groups} groups")
+    print(f"status: {result.status}, objective {result.objective:.6g}, {result.n_iter} iterations")
+    return 0
+
+
+def _read_moments(options: argparse.Namespace) -> GroupMoments:
+    """Return the moments of files, with a count of the rows on a terminal."""
+    from tqdm import tqdm
+
+    if not options.sensitive:
+        raise ValueError("name the column(s) with the groups: --sensitive COLUMN.")
+    weight = getattr(options, "weight", None)
+    sensitive = _split(options.sensitive, "--sensitive")
+    features = _split(getattr(options, "features", ""), "--features") or None
+    dropped = _split(options.drop, "--drop")
+    source = list(options.data)
+    if dropped:
+        from fairpca.scale import column_names
+
+        present = column_names(source)
+        unknown = [name for name in dropped if name not in present]
+        if unknown:
+            raise ValueError(f"--drop names {', '.join(map(repr, unknown))}, which {source[0]!r} does not have.")
+        taken = [name for name in present if name not in (*sensitive, weight)] if features is None else features
+        features = [name for name in taken if name not in dropped]
+    hidden = getattr(options, "quiet", False) or not sys.stderr.isatty()
+    with tqdm(desc="rows", unit="row", unit_scale=True, disable=hidden) as bar:
+        return fairpca.GroupMoments.from_batches(
+            source,
+            sensitive=sensitive[0] if len(sensitive) == 1 else sensitive,
+            features=features,
+            weight=weight,
+            progress=lambda where, rows: bar.update(rows) and None,
+        )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# apply, inspect
+
+
+def _add_apply(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.npz", help="what fairpca fit --model has written")
+    rows = "new rows, with the columns of the training table; groups not needed"
+    parser.add_argument("data", metavar="DATA", help=rows)
+    parser.add_argument("--out", required=True, metavar="FILE", help="CSV file for the projections")
+    parser.add_argument("--with", default="", dest="beside", metavar=_COLUMNS, help="columns to write as well")
+    levels = "refuse them, or give them no indicator"
+    parser.add_argument("--unknown-levels", default="error", choices=("error", "none"), help=levels)
+    _add(parser.add_argument_group("reading"), _READING)
+
+
+def _apply(options: argparse.Namespace) -> int:
+    import pandas as pd
+
+    from fairpca.tables import csv_bytes, load_model
+
+    if options.model == options.data == "-":
+        raise ValueError("Model and data cannot both be standard input; give the name of a file for one of them.")
+    with Outputs({"--out": options.out}, [options.data, options.model]) as outputs:
+        model = load_model(options.model)
+        table = _read(options, options.data)
+        beside = _split(options.beside, "--with")
+        table.check_columns(beside)
+        X, notes = model.prepare(table, unknown=options.unknown_levels)
+        clash = [name for name in beside if name in model.components]
+        if clash:
+            raise ValueError(f"--with {clash[0]!r} has the name of a component; rename that column.")
+        projected = pd.DataFrame(model.transform(X), columns=list(model.components))
+        written = pd.concat([table.rows[beside].reset_index(drop=True), projected], axis=1)
+        outputs.write({"--out": csv_bytes(written)})
+        for note in (*table.notes, *notes):
+            print(printable(note))
+        print(f"wrote {options.out}: {len(written)} rows, {projected.shape[1]} components")
+    return 0
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.npz", help="what fairpca fit --model has written")
+    parser.add_argument("--json", action="store_true", help="print everything, for a program")
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    import json
+
+    from fairpca.tables import load_model
+
+    model = load_model(options.model)
+    if options.json:
+        print(json.dumps(model.as_dict(), indent=2, ensure_ascii=True))
+    else:
+        print("\n".join(map(printable, model.summary())))
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# compare, report, choose
+
+
+def _add_comparing(parser: argparse.ArgumentParser, components: str | None) -> None:
+    group = parser.add_argument_group("comparing")
+    shown = components or "two, and as many as keep half of the variance"
+    named = "names, or all; default those that take seconds on any table"
+    group.add_argument("--components", default=components, metavar="D[,D]", help=f"dimensions (default {shown})")
+    group.add_argument("--methods", metavar="NAME[,NAME]", help=named)
+    group.add_argument("--positive", metavar="VALUE", help="of the target: a positive decision (default: the later)")
+    group.add_argument("--parts", type=int, default=5, help="of the cross-fitting (default 5)")
+    group.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
+    group.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="CSV, Parquet, Feather or Excel; '-': standard input")
+    _add_table(parser)
+    _add_comparing(parser, "2")
+    parser.add_argument("--out", metavar="FILE.csv", help="all estimates with their intervals")
+    parser.add_argument("--json", metavar="FILE.json", help="the same for programs, with statuses and versions")
+    parser.add_argument("--html", metavar="FILE.html", help="one self-contained page")
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from fairpca.report import compare, comparison_page
+    from fairpca.tables import csv_bytes, words_of
+
+    wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
+    dimensions = _dimensions(options.components)
+    with Outputs(wanted, [options.data]) as outputs:
+        prepared = _prepare(options)
+        methods = _split(options.methods, "--methods") if options.methods else None
+        with _plain_warnings(), _progress_bar() as progress:
+            found = compare(
+                prepared.frame,
+                prepared.labels,
+                None if prepared.target is None else words_of(prepared.target),
+                positive=options.positive,
+                n_components=dimensions,
+                methods=methods,
+                preparation=prepared.transformer(),
+                n_parts=options.parts,
+                level=options.level,
+                random_state=options.seed,
+                progress=progress,
+            )
+        contents = {"--out": csv_bytes(found.frame), "--json": found.json_text().encode()}
+        if options.html:
+            contents["--html"] = comparison_page(found, f"Comparison on {prepared.source}").encode()
+        for line in found.summary():
+            print(printable(line))
+        outputs.write(contents)
+        _say_written(*wanted.values())
+    return 0
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV, Parquet, Feather or Excel")
+    _add_table(parser, required=False)
+    _add_comparing(parser, None)
+    parser.add_argument("--out", metavar="FILE.html", help="the page; beside it FILE.ipynb and FILE.json are written")
+    changed = "a changed copy of the template; its code runs on this machine, so use only one that you trust"
+    parser.add_argument("--template", metavar="FILE.md", help=changed)
+    parser.add_argument("--template-out", metavar="FILE.md", help="write the built-in template, to be changed")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from fairpca.report.build import template_text
+
+    inputs = [options.data, options.template]
+    if options.template_out:
+        Outputs({"--template-out": options.template_out}, inputs).write({"--template-out": template_text().encode()})
+        print(f"wrote {options.template_out}")
+        if not options.data:
+            return 0
+    needed = {"data": "the name of a table", "sensitive": "--sensitive COLUMN", "out": "--out FILE.html"}
+    absent = [what for name, what in needed.items() if not getattr(options, name)]
+    if absent:
+        raise ValueError(f"A report needs {' and '.join(absent)}.")
+    if options.data == "-":
+        raise ValueError("A report names its table, so it cannot be standard input; give the name of a file.")
+    if options.out == "-":
+        raise ValueError(
+            "A report is three files, so --out cannot be standard output; give a name such as report.html."
+        )
+    base = Path(options.out)
+    files = {"--out": base, "notebook": base.with_suffix(".ipynb"), "json": base.with_suffix(".json")}
+    with Outputs(files, inputs) as outputs:
+        made = _built_report(options, template_text)
+        outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
+        _say_written(*map(str, files.values()))
+    return 0
+
+
+def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
+    from fairpca.report.build import built_report
+    from fairpca.tables import read_text_file
+
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
+    text = read_text_file(options.template) if options.template else template_text()
+    if options.template:
+        print(printable(f"running the code of the template {options.template}, which may do anything that you may"))
+    prepared = _prepare(options)  # errors are found here, before anything is computed
+    settings: dict[str, Any] = {
+        "components": None if options.components is None else _dimensions(options.components),
+        "methods": _split(options.methods, "--methods") if options.methods else None,
+        **{name: getattr(options, name) for name in ("positive", "parts", "level", "seed", "missing_groups")},
+        "rules": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(prepared.rules).items()},
+        "reading": _reading(options),
+        "cut": _cuts(options.cut),
+        "merge_below": options.merge_groups_below,
+    }
+    groups = list(prepared.groups.columns)
+    parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
+    with _progress_bar() as progress:
+        return built_report(text, parameters, progress)
+
+
+def _add_choose(parser: argparse.ArgumentParser) -> None:
+    from fairpca.report import QUESTIONS
+
+    for question in QUESTIONS:
+        parser.add_argument(f"--{question.key}", choices=tuple(question.answers), help=question.text)
+    parser.add_argument("--data", default="DATA", metavar="FILE", help="your table, for the commands")
+    parser.add_argument("--sensitive", default="COLUMN", metavar="COLUMN", help="its column with the groups")
+
+
+def _choose(options: argparse.Namespace) -> int:
+    from fairpca.report import QUESTIONS, advise
+
+    advice = advise({question.key: getattr(options, question.key) or _asked(question) for question in QUESTIONS})
+    lines = ["", f"method      {advice.method}: {advice.why}", f"dimension   {advice.dimension}"]
+    lines += [f"parameter   {advice.parameter}"] if advice.parameter else []
+    print("\n".join(map(printable, [*lines, "", *advice.commands(options.data, options.sensitive)])))
+    return 0
+
+
+def _asked(question: Any) -> str:
+    """Ask until an answer is one of those that are offered."""
+    print(question.text)
+    for number, (answer, meaning) in enumerate(question.answers.items(), start=1):
+        print(f"  {number}  {answer}: {meaning}")
+    names = list(question.answers)
+    while True:
+        print("answer: ", end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise ValueError(f"There is no answer to {question.text!r}; give it as --{question.key} {'|'.join(names)}.")
+        word = line.strip().lower()
+        if word in names:
+            return word
+        if word.isdecimal() and 1 <= int(word) <= len(names):
+            return names[int(word) - 1]
+        print(f"Please answer with one of {', '.join(names)}, or its number.")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# data
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    actions = {
+        "list": "all data sets with their sizes and where they are",
+        "info": "source, groups, licence and known concerns",
+        "export": "write as CSV, to try the other commands on",
+        "fetch": "download what is neither bundled, nor in the cache, nor in a mirror",
+        "verify": "compare the checksums of all files that are here",
+    }
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(["actions:", *(f"  {name:8}{text}" for name, text in actions.items())])
+    parser.add_argument("action", choices=tuple(actions), help="what to do, see below")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all; info and export take one)")
+    parser.add_argument("--out", metavar="FILE", help="of export; default NAME.csv; '-': standard output")
+
+
+def _data(options: argparse.Namespace) -> int:
+    from fairpca import datasets
+
+    unknown = [name for name in options.names if name not in datasets.names()]
+    if unknown:
+        raise ValueError(f"No data set is called {', '.join(unknown)}; there are: {', '.join(datasets.names())}.")
+    if options.action in ("info", "export"):
+        if len(options.names) != 1:
+            raise ValueError(f"fairpca data {options.action} takes the name of one data set; see fairpca data list.")
+        (options.name,) = options.names
+    return {"list": _list, "info": _info, "export": _export, "fetch": _fetch, "verify": _verify}[options.action](
+        options
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Experiments
-
-
-def _chosen(names: Sequence[str]) -> list[str]:
-    """Experiments meant by names, papers or 'all', without repeats, each after those whose results it reads."""
-    from fairpca.experiments.engine import runner
-
-    chosen: dict[str, None] = {}
-    for name in names:
-        if "/" in name:
-            chosen[runner.get(name).name] = None
-            continue
-        known = runner.names()
-        matching = [full for full in known if name in ("all", full.partition("/")[0])]
-        if not matching and name != "all":
-            papers = sorted({full.partition("/")[0] for full in known})
-            raise ValueError(
-                f"Unknown experiment or paper {name!r}; papers are {', '.join(papers) or 'none'}, "
-                f"experiments are {', '.join(known) or 'none'}."
-            )
-        chosen.update(dict.fromkeys(matching))
-    return runner.in_order(chosen)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from fairpca.experiments.engine import runner
-
-    if options.save and options.profile != "paper" and options.out is None:
-        raise ValueError("Only results of --profile paper are saved to data/results; for others give --out FOLDER.")
-    from fairpca.experiments.engine.plan import Plan
-
-    chosen = _chosen(options.names)
-    store = runner.Store(options.store)
-    if options.drop_damaged:
-        for name in chosen:
-            print(f"{name}: {runner.drop_damaged(name, store)} damaged cells taken out")
-    places: dict[str, Any] = {"jobs": options.jobs, "isolated": True, "store": store, "cluster": options.cluster}
-    failed = False
-    with Plan(chosen, options.profile, store, options.jobs, hidden=options.quiet) as plan:
-        for step in runner.in_steps(chosen):
-            with closing(runner.run_each(step, options.profile, **places, progress=plan.advance)) as computed:
-                for outcome in computed:
-                    failed |= _show_outcome(outcome, options, store)
-                    plan.ended(outcome.name, outcome.seconds)
-    if len(chosen) > 1 and not options.quiet:
-        print()
-        _print_columns(plan.times())
-    return 1 if failed else 0
-
-
-def _show_outcome(outcome: Outcome, options: argparse.Namespace, store: Store) -> bool:
-    """Save and print what became of an experiment; True if it failed, and the others still get their turn."""
-    from fairpca.experiments.engine import runner
-
-    name, table = outcome.name, outcome.result
-    saved = []
-    if options.save and not isinstance(table, Exception):
-        try:
-            saved = runner.save_results(name, options.profile, store=store, folder=options.out, table=table)
-        except runner.InputError as error:
-            table = error
-    if isinstance(table, Exception):
-        print(f"fairpca: error: {_explained(table)}", file=sys.stderr)
-        for cell in getattr(table, "failures", ()):
-            print(f"  failed: {cell!r}", file=sys.stderr)
-        return True
-    if not options.quiet:
-        print(f"\n{name} ({options.profile})")
-        _print_table(table)
-    for path in saved:
-        print(f"wrote {path}")
-    return False
-
-
-def _explained(error: RunFailed | InputError) -> str:
-    """Message of a failed run; where only data are missing, what to do about that stands there without a traceback."""
-    failures: dict[Any, str] = getattr(error, "failures", {})
-    reasons = {text.strip().rpartition("\n")[2] for text in failures.values()}
-    kind = "fairpca.datasets._files.DataError: "
-    if not reasons or not all(reason.startswith(kind) for reason in reasons):
-        return str(error)
-    summary = str(error).partition(" The first was ")[0]
-    return "\n".join([summary, *sorted(reason.removeprefix(kind) for reason in reasons)])
-
-
 def _list(options: argparse.Namespace) -> int:
-    from fairpca.experiments.engine import runner
+    from fairpca import datasets
+    from fairpca.datasets import cache_folder, mirror_folder
 
-    rows = []
-    for name in runner.names():
-        experiment = runner.get(name)
-        rows.append((name, *(str(len(experiment.grid(profile))) for profile in runner.PROFILES), experiment.title))
-    _print_columns([("experiment", *(f"{profile} cells" for profile in runner.PROFILES), "reproduces"), *rows])
+    print(f"{'name':<16}{'rows':>7}{'features':>10}  {'groups':<48}{'where':<9}paper")
+    for name in datasets.names():
+        entry = datasets.facts(name)
+        sizes = ", ".join(f"{word} {n}" for word, n in zip(entry.group_names, entry.group_sizes, strict=True))
+        place = datasets.where(name)
+        print(f"{name:<16}{entry.n_samples:>7}{entry.n_features:>10}  {sizes:<48}{place:<9}{entry.paper}")
+    print(f"\ncache: {cache_folder()}\nmirror: {mirror_folder() or 'none (FAIRPCA_MIRROR is not set)'}")
     return 0
 
 
-def _status(options: argparse.Namespace) -> int:
-    from fairpca.experiments.engine import runner
+def _info(options: argparse.Namespace) -> int:
+    from fairpca import datasets
 
-    store = runner.Store(options.store)
-    rows = [("experiment", "cells", "done", "failed", "saved results")]
-    for name in _chosen(options.names):
-        found = runner.status(name, options.profile, store=store)
-        rows.append((name, str(found.total), str(found.done), str(found.failed), found.saved))
-    print(f"store {store.path}, profile {options.profile}")
-    _print_columns(rows)
+    print(f"{datasets.describe(options.name)}\nWhere: {datasets.where(options.name)}")
     return 0
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Scoreboard
+def _export(options: argparse.Namespace) -> int:
+    """Write features, the column `group`, and the column `label` where there is one."""
+    from fairpca.datasets import load
+    from fairpca.tables import csv_bytes
 
-
-def _scoreboard(options: argparse.Namespace) -> int:
-    with Outputs({"--csv": options.csv}) as outputs:
-        return _show_scoreboard(options, outputs)
-
-
-def _show_scoreboard(options: argparse.Namespace, outputs: Outputs) -> int:
-    from fairpca import published
-    from fairpca.published.pages import gaps
-
-    board = published.scoreboard()
-    if options.paper is not None:
-        papers = sorted(board["paper"].unique())
-        if options.paper not in papers:
-            raise ValueError(f"Unknown paper {options.paper!r}; known are {', '.join(papers)}.")
-        board = board[board["paper"] == options.paper]
-    print(gaps(board))
-    for name in published.undeclared():
-        print(f"{name} has results, but no data/published/{name}/paper.json declares it, so it is not shown here.")
-    if options.verdict is not None:
-        if options.verdict not in published.VERDICTS:
-            raise ValueError(f"Unknown verdict {options.verdict!r}; known are {', '.join(published.VERDICTS)}.")
-        rows = board[board["verdict"] == options.verdict]
-        _print_table(rows.dropna(axis=1, how="all"))
-    _print_table(published.counts(board).reset_index())
-    _write_csv(board, options.csv, outputs)
+    out = options.out or f"{options.name}.csv"
+    with Outputs({"--out": out}) as outputs:
+        data = load(options.name, as_frame=True)
+        table = data.X.assign(group=data.sensitive_features.astype(str).to_numpy())
+        if data.y is not None:
+            table["label"] = data.y.to_numpy()
+        if len(table.columns) != data.X.shape[1] + 1 + (data.y is not None):
+            raise ValueError(f"{options.name} has a feature called group or label; nothing is written.")
+        outputs.write({"--out": csv_bytes(table)})
+    if out != "-":
+        print(f"wrote {out}: {len(table)} rows; try: fairpca fit minmax {out} --sensitive group --out projected.csv")
     return 0
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Output
+def _fetch(options: argparse.Namespace) -> int:
+    from fairpca.datasets import DataError, fetch, names
+
+    failed = 0
+    for name in options.names or names():
+        try:
+            print(f"{name}: {fetch(name, progress=sys.stderr.isatty())[name]}", flush=True)
+        except DataError as error:
+            failed = 1
+            print(f"{name}: {error}", file=sys.stderr)
+    return failed
 
 
-def _print_table(table: pd.DataFrame) -> None:
-    print(table.to_string(index=False, max_colwidth=60))
+def _verify(options: argparse.Namespace) -> int:
+    """Exit code 1 when a file is not the pinned one; a data set that is not here is not an error."""
+    from fairpca.datasets import names, verify
+
+    failed = 0
+    for name, place, error in verify(options.names or names()):
+        if error is not None:
+            failed = 1
+            print(f"{name}: {error}", file=sys.stderr)
+        elif place == "missing":
+            print(f"{name}: not here (fairpca data fetch {name})")
+        else:
+            print(f"{name}: {place}, checksums agree")
+    return failed
 
 
-def _print_columns(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _write_csv(table: pd.DataFrame, path: str | None, outputs: Outputs) -> None:
-    from fairpca.experiments.engine.results import table_text
-
-    if path is not None:
-        outputs.write({"--csv": table_text(table).encode()})
-        print(f"wrote {path}")
+# What each command does, where its options are declared, and what runs it.
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
+    "fit": ("fit a method to the rows of a table; write projections and model", _add_fit, _fit),
+    "apply": ("apply a model to new rows", _add_apply, _apply),
+    "inspect": ("say what is in a model file", _add_inspect, _inspect),
+    "compare": ("compare methods and dimensions on a table", _add_compare, _compare),
+    "report": ("one page about one table", _add_report, _report),
+    "moments": ("read files once and write their group moments", _add_moments, _moments),
+    "choose": ("ask what matters, and print the commands that follow", _add_choose, _choose),
+    "data": ("list, describe, export, fetch and verify the data sets", _add_data, _data),
+}
 
 
 if __name__ == "__main__":

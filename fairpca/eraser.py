@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._collects import CollectsMoments, fitting
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
+from fairpca._partial_fit import PartialFitMixin, fitting
 from fairpca._row_space import RowSpace
 from fairpca._sensitive import (
     Columns,
@@ -30,7 +30,7 @@ from fairpca.solvers.erasure import erase_linearly
 __all__ = ["LinearEraser"]
 
 
-class LinearEraser(CollectsMoments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LinearEraser(PartialFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Change rows as little as possible so that no linear function of them says anything about the groups.
 
     ``method="leace"`` solves, in closed form from second moments,

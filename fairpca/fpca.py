@@ -16,8 +16,8 @@ from fairpca._validation import check_components, check_number, shown_labels
 from fairpca.solvers import SolverResult
 from fairpca.solvers.fpca import FPCAProblem, fpca_problem, solve_fpca
 from fairpca.solvers.fpca.cvxpy import Backend, Form
-from fairpca.solvers.fpca.problem import Constraints, Mu, Scale, Shift, Trace, Variant, variant_defaults
-from fairpca.solvers.fpca.solve import Rounding, Solver
+from fairpca.solvers.fpca.problem import Constraints, FPCAVariant, Mu, Scale, Shift, Trace, variant_defaults
+from fairpca.solvers.fpca.solve import FPCARounding, FPCASolver
 
 __all__ = ["FPCA", "FPCAOptions"]
 
@@ -63,7 +63,7 @@ class FPCAOptions(Options):
     scale: Scale | None = None
     shift: Shift | None = None
     trace: Trace | None = None
-    rounding: Rounding = "plain"
+    rounding: FPCARounding = "plain"
     tie_tol: float = 1e-6
     backend: Backend = "clarabel"
     form: Form = "rotated"
@@ -161,8 +161,8 @@ class FPCA(BaseFairPCA):
         delta: float = 0.0,
         mu: Mu = "auto",
         constraints: Constraints = "both",
-        solver: Solver = "splitting",
-        variant: Variant = "printed",
+        solver: FPCASolver = "splitting",
+        variant: FPCAVariant = "printed",
         centering: Literal["overall", "none"] = "overall",
         tol: float = 1e-7,
         max_iter: int = 5000,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,14 +12,14 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
-from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
+from fairpca._partial_fit import fitting
 from fairpca._validation import Groups, check_number, check_rows_match, shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
-from fairpca.solvers.mbf import Comparison, MBFSettings, REPMSOptions, solve_mbf
-from fairpca.solvers.mbf.paper import Variant
-from fairpca.solvers.mbf.solve import SearchOptions, Solver
+from fairpca.solvers.mbf import ComparedRows, MBFSettings, REPMSOptions, solve_mbf
+from fairpca.solvers.mbf.paper import REPMSVariant
+from fairpca.solvers.mbf.solve import MBFSolver, SearchOptions
 from fairpca.solvers.mmd import kernel_bytes
 
 __all__ = ["MBFPCA", "MBFOptions"]
@@ -165,8 +164,8 @@ class MBFPCA(BaseFairPCA):
         tau: float = 1e-3,
         fairness: Literal["dp", "eop", "eod"] = "dp",
         bandwidth: Literal["code", "median"] | float = "code",
-        solver: Solver = "continuation",
-        variant: Variant = "lee2022_code",
+        solver: MBFSolver = "continuation",
+        variant: REPMSVariant = "lee2022_code",
         n_starts: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -190,8 +189,6 @@ class MBFPCA(BaseFairPCA):
         sensitive: str | Sequence[str],
         features: Sequence[str] | None = None,
         sample_size: int = 5000,
-        client: Any = None,
-        store: Any = None,
         progress: Callable[[str], None] | None = None,
     ) -> Self:
         """Fit to rows that do not fit in memory: a sample guides the search, the exact MMD² of all rows decides.
@@ -208,10 +205,6 @@ class MBFPCA(BaseFairPCA):
             As in :meth:`fairpca.GroupMoments.from_batches`; read several times, so no generator.
         sample_size : int, default=5000
             Rows of the sample, held in memory.
-        client : distributed.Client, optional
-            A Dask cluster for the exact values; otherwise `n_jobs` threads.
-        store : path or Store, optional
-            Keeps the pairs of blocks, so that a fit that was stopped does not compute them again.
         progress : callable, optional
             Called with a line of text after each step.
 
@@ -221,7 +214,8 @@ class MBFPCA(BaseFairPCA):
             ``result_.extra`` has ``mmd2`` (exact, all rows), ``mmd2_guide`` (of the sample), ``guide_bound`` (how far
             the two may be apart with probability 95 % for a subspace chosen beforehand) and ``sample_size``.
         """
-        engine = import_module("fairpca.scale.mbf")  # by name: what reads files is not part of the method
+        from fairpca.scale.mbf import gather_rows, solve_in_batches
+
         self._check_all_parameters()
         if self.fairness != "dp":
             raise ValueError(
@@ -230,7 +224,7 @@ class MBFPCA(BaseFairPCA):
             )
         with fitting(self, None):
             settings = self._settings()
-            data = engine.gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
+            data = gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
             moments: GroupMoments = data.moments
             self.n_features_in_ = moments.n_features
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
@@ -238,8 +232,8 @@ class MBFPCA(BaseFairPCA):
                 return self._fit_moments(moments)
             d = self._check_dimension(moments)
             self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
-            result: SolverResult = engine.solve_in_batches(
-                data, d, float(self.tau), self.bandwidth_, settings, client=client, store=store, progress=progress
+            result: SolverResult = solve_in_batches(
+                data, d, float(self.tau), self.bandwidth_, settings, progress=progress
             )
             self.mmd2_ = float(result.extra["mmd2"])
             return self._store(result, moments)
@@ -298,11 +292,11 @@ class MBFPCA(BaseFairPCA):
 
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
-    def _comparisons(self, groups: Groups, y: Any) -> list[Comparison]:
+    def _comparisons(self, groups: Groups, y: Any) -> list[ComparedRows]:
         """Return the rows and groups that each term of the constraint compares."""
         n = groups.codes.size
         if self.fairness == "dp":
-            return [Comparison(np.arange(n), groups.codes)]
+            return [ComparedRows(np.arange(n), groups.codes)]
         if y is None:
             raise ValueError(
                 f"fairness={self.fairness!r} compares the groups within classes and needs y; give the class of each "
@@ -326,7 +320,7 @@ class MBFPCA(BaseFairPCA):
                     f"fairness={self.fairness!r} has "
                     'nothing to compare there; merge groups or classes, or use fairness="dp".'
                 )
-            terms.append(Comparison(rows, groups.codes[rows]))
+            terms.append(ComparedRows(rows, groups.codes[rows]))
         return terms
 
     def _positive(self, classes: np.ndarray) -> Any:

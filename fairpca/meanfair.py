@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from fairpca._base import BaseFairPCA
-from fairpca._collects import fitting
 from fairpca._moments import GroupMoments
+from fairpca._partial_fit import fitting
 from fairpca._sensitive import (
     Columns,
     Compared,

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from fairpca._base import BaseFairPCA
-from fairpca._frontier import FrontierMixin
+from fairpca._base import BaseFairPCA, FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_number
@@ -17,8 +16,8 @@ from fairpca.solvers import SolverResult
 from fairpca.solvers.minmax import (
     ExactDimension,
     Objective,
-    Rounding,
-    Variant,
+    SDPRounding,
+    WeightsVariant,
     solve_minmax,
     solve_minmax_nested,
     solve_minmax_path,
@@ -51,7 +50,7 @@ class MinMaxOptions(Options):
         Seed of the starts of these ascents. The first, from the relaxed solution, is not random.
     """
 
-    rounding: Rounding = "lp"
+    rounding: SDPRounding = "lp"
     eta: float | None = None
     time_limit: float | None = None
     n_starts: int = 60
@@ -166,7 +165,7 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
         *,
         objective: Objective = "loss",
         solver: Literal["dual", "sdp", "mw"] = "dual",
-        variant: Variant = "printed",
+        variant: WeightsVariant = "printed",
         nested: bool = False,
         extra_dimensions: bool = False,
         centering: Centering = "group",

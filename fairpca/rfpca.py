@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fairpca._base import BaseFairPCA
-from fairpca._frontier import FrontierMixin
+from fairpca._base import BaseFairPCA, FrontierMixin
 from fairpca._moments import Centering, GroupMoments
 from fairpca._options import Options
 from fairpca._validation import check_components, check_number, shown_labels
@@ -22,7 +21,7 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_path,
     solve_rfpca_subgradient,
 )
-from fairpca.solvers.rfpca.objective import Variant
+from fairpca.solvers.rfpca.objective import RFPCAVariant
 from fairpca.solvers.rfpca.subgradient import Keep, Retraction
 
 __all__ = ["RFPCA", "RFPCAOptions"]
@@ -140,7 +139,7 @@ class RFPCA(FrontierMixin, BaseFairPCA):
         alpha: float = 0.15,
         eps: Sequence[float] | Mapping[Any, float] | None = None,
         solver: Literal["exact", "subgradient", "mm"] = "exact",
-        variant: Variant = "corrected",
+        variant: RFPCAVariant = "corrected",
         centering: Centering = "overall",
         max_iter: int = 1000,
         random_state: Any = None,

@@ -72,12 +72,18 @@ def entries(text: str) -> list[str]:
     return re.findall(r"^[\w.-]+.*\n(?:    --hash.*\n)*", text, re.MULTILINE)
 
 
+def pins(found: list[str]) -> set[str]:
+    """Return name and version of entries; the condition may be wider where more packages ask for one."""
+    return {entry.split()[0] for entry in found}
+
+
 def main(uv: str, *options: str) -> int:
     kept = "".join(lock.read_text(encoding="utf8") for lock in LOCKS.values() if lock.exists())
     everything = resolve(uv, declared(), kept, list(options))
     book = resolve(uv, declared(("book",)), everything, [])
-    found = {"book": entries(book), "test": [entry for entry in entries(everything) if entry not in entries(book)]}
-    if set(found["book"]) - set(entries(everything)):
+    first = pins(entries(book))
+    found = {"book": entries(book), "test": [entry for entry in entries(everything) if entry.split()[0] not in first]}
+    if first - pins(entries(everything)):
         raise ValueError("The book alone resolves to other versions than book and tests together; run it again.")
     for name, lock in LOCKS.items():
         lock.write_text(HEADER.format(what=CONTENT[name]) + "".join(found[name]), encoding="utf8")

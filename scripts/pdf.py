@@ -148,7 +148,7 @@ def print_page(file: Path, pdf: Path, after: Callable[[Any], bool] | None = None
         page.goto(file.resolve().as_uri(), wait_until="load", timeout=TIMEOUT)
         page.wait_for_function("!window.MathJax?.startup?.promise || window.MathJax.startup.promise.then(() => true)")
         page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
-        page.evaluate("document.querySelectorAll('details.solution').forEach(d => d.open = true)")
+        page.evaluate("document.querySelectorAll('details.solution, details.sd-dropdown').forEach(d => d.open = true)")
         page.evaluate("Promise.all([...document.images].map(i => i.decode().catch(() => {})))")
         options = {**settings, "path": pdf, "display_header_footer": True, "footer_template": FOOTER}
         page.pdf(**options, header_template="<span></span>")

@@ -167,8 +167,8 @@ class Translator:
             return ["---", "", f"**Solution of {place.text if place else 'the exercise'}.**"]
         if name in ("exercise-end", "solution-end"):
             return ["---"]
-        if name in ("admonition", "note", "tip", "warning"):
-            called = title if name == "admonition" else name.capitalize()
+        if name in ("admonition", "dropdown", "note", "tip", "warning"):
+            called = title if name in ("admonition", "dropdown") else name.capitalize()
             return ["---", "", f"**{called}.** {body}", "", "---"]
         raise ChapterError(f"{self.page}: scripts/portable.py does not know the directive {name!r}")
 

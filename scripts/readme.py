@@ -13,7 +13,7 @@ from pathlib import Path
 import bibliography
 
 from fairpca.datasets._catalog import CATALOG, Entry
-from fairpca.datasets._registry import REGISTRY_FILE
+from fairpca.datasets._download import REGISTRY_FILE
 from fairpca.published import papers
 from fairpca.published.pages import exhibits_table, papers_table
 

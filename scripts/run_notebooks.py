@@ -4,10 +4,11 @@
     python scripts/run_notebooks.py chapters/start/pca.md    one chapter
     python scripts/run_notebooks.py chapters/start/pca.md -p seed 3
     python scripts/run_notebooks.py --profile paper          compute the stored results (make results)
+    python scripts/run_notebooks.py --profile statements     judge the papers' statements by the stored results
 
-Parameters given with ``-p`` go to ``_executed/custom`` and never into the book. With ``--profile paper`` the chapters
-run one after the other in the order of the book, those that read all results last; each starts up to ``--jobs`` worker
-processes, and its results move to ``data/results`` when it has passed.
+Parameters given with ``-p`` go to ``_executed/custom`` and never into the book. With the profiles ``paper``
+and ``statements`` the chapters run one after the other in the order of the book, those that read all results last; each
+starts up to ``--jobs`` worker processes, and its results move to ``data/results`` when it has passed.
 """
 
 from __future__ import annotations
@@ -131,16 +132,16 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
         return 0
 
     start = time.perf_counter()
-    paper = parameters.get("profile") == "paper"
-    ordered = sorted(sources, key=notebooks.reads_all_results) if paper else longest_first(sources, folder, root)
-    inside = options.jobs if paper else 1
+    paper, writes = parameters.get("profile") == "paper", parameters.get("profile", "smoke") != "smoke"
+    ordered = sorted(sources, key=notebooks.reads_all_results) if writes else longest_first(sources, folder, root)
+    inside = options.jobs if writes else 1
     jobs = [(source, parameters, folder, root, options.force, inside) for source in ordered]
     with ExitStack() as stack:
-        if paper:
+        if writes:
             (root / "_build").mkdir(exist_ok=True)
             lock = stack.enter_context((root / "_build" / "results.lock").open("a"))
             fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits
-        failures = run_all(jobs, 1 if paper else options.jobs, lambda line: print(line, flush=True))
+        failures = run_all(jobs, 1 if writes else options.jobs, lambda line: print(line, flush=True))
     if paper:
         for heading, lines in (
             ("Not computed, because data are not available (see `fairpca data list`):", left_alone(sources, root)),

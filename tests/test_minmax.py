@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from minmax_cases import moments
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
@@ -41,51 +40,6 @@ def test_losses_are_those_of_the_definition(rows):
         assert abs(np.ptp(direct)) < 1e-10  # Theorem 4.5
         assert model.errors_ == pytest.approx([np.sum((A - A @ V @ V.T) ** 2) / len(A) for A in centred_groups(X, s)])
         assert model.result_.relative_gap <= 1e-9
-
-
-def test_lemma_4_6_projecting_the_rows_is_never_worse(rows):
-    groups = centred_groups(*rows)
-    n_a = len(groups[0])
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        U = rng.standard_normal((130, 2)) @ rng.standard_normal((2, 6))  # any matrix of rank d
-        V = np.linalg.svd(U)[2][:2].T
-        f = max(loss(A, Z, 2) / len(A) for A, Z in zip(groups, (U[:n_a], U[n_a:]), strict=True))
-        assert max(loss(A, A @ V @ V.T, 2) / len(A) for A in groups) <= f + 1e-9
-
-
-def test_lemma_4_7_identities(rows):
-    A = centred_groups(*rows)[0]
-    V, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 3)))
-    best = np.sum(np.linalg.svd(A, compute_uv=False)[:3] ** 2)
-    assert loss(A, A @ V @ V.T, 3) == pytest.approx(best - sum(np.sum((A @ v) ** 2) for v in V.T))
-    assert loss(A, A @ V @ V.T, 3) == pytest.approx(best - np.sum((A.T @ A) * (V @ V.T)))
-    assert np.sum((A - A @ V @ V.T) ** 2) == pytest.approx(np.sum(A**2) - np.sum((A @ V) ** 2))
-
-
-def test_lemma_4_8_path_with_falling_error_from_any_subspace(rows):
-    """Rotate the leading eigenvectors into the subspace one after the other, as in the lemma's proof."""
-    A = centred_groups(*rows)[0]
-    leading = np.linalg.svd(A)[2].T
-    for seed in range(20):
-        U, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((6, 3)))
-        errors = []
-        for i in range(3):
-            v = leading[:, i]
-            inside = U @ (U.T @ v)
-            z = inside / np.linalg.norm(inside)
-            others = np.linalg.svd(U.T @ np.column_stack((leading[:, :i], z)))[0][:, i + 1 :]
-            fixed = np.column_stack((leading[:, :i], U @ others))
-            away = v - inside
-            away /= np.linalg.norm(away)
-            for angle in np.linspace(0, np.arccos(np.clip(z @ v, -1, 1)), 25):
-                W = np.column_stack((fixed, np.cos(angle) * z + np.sin(angle) * away))
-                np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
-                errors.append(np.sum((A - A @ W @ W.T) ** 2))
-            U = W
-        assert np.all(np.diff(errors) <= 1e-9 * errors[0])
-        assert subspace_distance(U, leading[:, :3]) < 1e-7
-        assert errors[-1] == pytest.approx(np.sum(np.linalg.svd(A, compute_uv=False)[3:] ** 2))
 
 
 def test_solvers_agree(rows):
@@ -196,12 +150,6 @@ def test_starts_and_limits_of_the_search(many_groups):
     assert hurried.components_.shape == (2, 6) and hurried.result_.status == "max_iter"
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         assert len(MinMaxFairPCA(2, max_iter=1).fit(X, sensitive_features=s).components_) == 2
-    with pytest.raises(ValueError, match="n_starts"):
-        MinMaxFairPCA(2, options={"n_starts": 0}).fit(X, sensitive_features=s)
-    with pytest.raises(TypeError, match="extra_dimensions must be True or False; got 2"):
-        MinMaxFairPCA(2, extra_dimensions=2).fit(X, sensitive_features=s)
-    with pytest.raises(ValueError, match="leave extra_dimensions=True out"):
-        MinMaxFairPCA(2, nested=True, extra_dimensions=True).fit(X, sensitive_features=s)
 
 
 def test_path_is_a_list_of_fitted_estimators(rows):
@@ -223,20 +171,26 @@ def test_path_is_a_list_of_fitted_estimators(rows):
     assert by_moments[1].losses_ == pytest.approx(by_rows[1].losses_)
 
 
-def test_wrong_path_calls(rows):
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"d_max": [2]}, "path got 'd_max'; give values for some of the parameters centering, "),
+        ({}, "path got no grid"),
+        ({"sensitive_features": None, "n_components": [2]}, "path needs sensitive_features"),
+        ({"sensitive_features": np.zeros(130), "n_components": [2]}, "two groups or more"),
+        ({"n_components": [7]}, "between 1 and 6"),
+        ({"X": np.full((130, 6), np.nan), "n_components": [2]}, "NaN"),
+        ({"X": "moments", "n_components": [2]}, "already know their groups"),
+    ],
+    ids=str,
+)
+def test_wrong_path_calls(rows, given, message):
     X, s = rows
-    with pytest.raises(ValueError, match="path got 'd_max'; give values for some of the parameters centering, "):
-        MinMaxFairPCA().path(X, sensitive_features=s, d_max=[2])
-    with pytest.raises(ValueError, match="path got no grid"):
-        MinMaxFairPCA().path(X, sensitive_features=s)
-    with pytest.raises(ValueError, match="path needs sensitive_features"):
-        MinMaxFairPCA().path(X, n_components=[2])
-    with pytest.raises(ValueError, match="two groups or more"):
-        MinMaxFairPCA().path(X, sensitive_features=np.zeros(len(X)), n_components=[2])
-    with pytest.raises(ValueError, match="already know their groups"):
-        MinMaxFairPCA().path(GroupMoments.from_data(X, s), sensitive_features=s, n_components=[2])
-    with pytest.raises(ValueError, match="between 1 and 6"):
-        MinMaxFairPCA().path(X, sensitive_features=s, n_components=[7])
+    given = {"X": X, "sensitive_features": s} | given
+    if isinstance(given["X"], str):
+        given["X"] = GroupMoments.from_data(X, s)
+    with pytest.raises(ValueError, match=message):
+        MinMaxFairPCA().path(given.pop("X"), **given)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +208,12 @@ def test_wrong_path_calls(rows):
         ({"max_iter": 2.5}, TypeError, "max_iter must be an integer"),
         ({"n_components": 0}, ValueError, "between 1 and 6"),
         ({"n_components": 7}, ValueError, "between 1 and 6"),
+        ({"options": {"n_starts": 0}}, ValueError, "n_starts"),
+        ({"extra_dimensions": 2}, TypeError, "extra_dimensions must be True or False; got 2"),
+        ({"nested": True, "extra_dimensions": True}, ValueError, "leave extra_dimensions=True out"),
+        ({"nested": True, "solver": "mw"}, ValueError, "nested=True is for solver='dual' only; got solver='mw'"),
+        ({"nested": 1}, TypeError, "nested must be True or False; got 1"),
+        ({"objective": "nash", "solver": "mw"}, ValueError, "'nash' is solved by solver='dual' only; got solver='mw'"),
     ],
 )
 def test_wrong_parameters_are_explained(rows, options, error, message):
@@ -303,26 +263,6 @@ def test_constant_and_duplicated_columns(rows, solver):
         assert abs(np.ptp(twice.losses_)) < 1e-10
 
 
-def test_missing_values_are_an_error(rows):
-    X, s = rows
-    X = X.copy()
-    X[3, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        MinMaxFairPCA().fit(X, sensitive_features=s)
-    with pytest.raises(ValueError, match="NaN"):
-        MinMaxFairPCA().path(X, sensitive_features=s, n_components=[2])
-
-
-def test_a_group_whose_own_pca_suits_everybody():
-    rng = np.random.default_rng(4)
-    shape = rng.standard_normal((50, 4)) * [5, 3, 1, 0.1]
-    shape -= shape.mean(axis=0)
-    X = np.concatenate((shape, 3 * shape + 2))
-    model = MinMaxFairPCA(2).fit(X, sensitive_features=np.repeat([0, 1], 50))
-    assert model.losses_ == pytest.approx([0, 0], abs=1e-11)
-    assert subspace_distance(model.components_.T, np.linalg.svd(shape)[2][:2].T) < 1e-6
-
-
 def test_centring_is_what_it_says(rows):
     X, s = rows
     for centering, shift in (("none", np.zeros(6)), ("overall", X.mean(axis=0))):
@@ -349,17 +289,6 @@ def test_order_of_rows_names_of_groups_and_rotations(rows):
     assert subspace_distance(turned.components_.T, R @ base.components_.T) < 1e-8
 
 
-def test_several_groups_from_several_columns():
-    M = moments("wishart", 4, 5, 0)
-    rng = np.random.default_rng(8)
-    X = np.concatenate([rng.multivariate_normal(np.zeros(5), C, 60) for C in M])
-    frame = pd.DataFrame({"sex": np.repeat(["f", "m"], 120), "old": np.tile(np.repeat([True, False], 60), 2)})
-    model = MinMaxFairPCA(2).fit(X, sensitive_features=frame)
-    assert len(model.groups_) == len(model.losses_) == 4
-    assert model.result_.status == "optimal"
-    assert len(model.components_) <= 3
-
-
 @pytest.mark.parametrize("objective", ["variance", "nash"])
 def test_criteria_of_the_variances(rows, objective):
     X, s = rows
@@ -374,12 +303,6 @@ def test_criteria_of_the_variances(rows, objective):
     for other in others:
         found = other.variances_
         assert model.result_.bound >= (found.min() if objective == "variance" else np.prod(found) ** 0.5)
-
-
-def test_nash_is_for_the_dual_solver(rows):
-    X, s = rows
-    with pytest.raises(ValueError, match=r"objective='nash' is solved by solver='dual' only; got solver='mw'"):
-        MinMaxFairPCA(2, objective="nash", solver="mw").fit(X, sensitive_features=s)
 
 
 @pytest.mark.parametrize("centering", ["group", "overall", "none"])

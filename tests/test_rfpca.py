@@ -14,16 +14,13 @@ from fairpca import RFPCA, GroupMoments
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.rfpca import (
     GroupObjective,
-    _relaxation,
     ambiguity_radii,
-    groups,
     reconstruction_errors,
     solve_rfpca,
     solve_rfpca_groups,
     solve_rfpca_subgradient,
 )
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
-from fairpca.solvers.rfpca._starts import pair_planes
 
 
 @pytest.fixture
@@ -132,19 +129,6 @@ def test_centering_and_the_published_reset(data):
     assert kept.result_.extra["lam"] == 2.0
 
 
-def test_rank_deficient_groups_are_solved_exactly():
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((60, 8))
-    group = np.zeros(60, dtype=int)
-    group[:3] = 1  # three rows: their moment has rank three, so k = 3 can leave nothing of them out
-    model = RFPCA(3, lam=5.0, alpha=0.3).fit(X, sensitive_features=group)
-    assert model.result_.status == "optimal"
-    flat = X.copy()
-    flat[:, 3:] = 0.0
-    model = RFPCA(3, lam=1.0, alpha=0.1).fit(flat, sensitive_features=group)
-    assert model.result_.extra["errors"] == pytest.approx([0.0, 0.0], abs=1e-12)
-
-
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), m=st.integers(2, 5), lam=st.sampled_from([0.0, 0.2, 1.0, 3.0]))
 def test_more_groups_descend_and_keep_a_valid_bound(seed, m, lam):
@@ -212,17 +196,6 @@ def test_few_chords_of_many_groups_prove_the_same_bound(monkeypatch):
     assert np.all(boxes[1][0] <= boxes[0][0] + slack) and np.all(boxes[1][1] >= boxes[0][1] - slack)
 
 
-def test_descent_with_few_linearisations_arrives_where_all_do(monkeypatch):
-    rng = np.random.default_rng(9)
-    m, p, k = 8, 5, 2
-    moments = np.array([A @ A.T for A in rng.standard_normal((m, p, p))])
-    values = []
-    for near in (m * m, 12):
-        monkeypatch.setattr("fairpca.solvers.rfpca.groups._NEAR", near)
-        values.append(solve_rfpca_groups(moments, np.full(m, 1 / m), k, 0.5, np.full(m, 0.05)).objective)
-    assert values[1] == pytest.approx(values[0], rel=1e-6)
-
-
 def test_three_groups_through_the_estimator(data):
     X, group = data
     three = np.where(X[:, 6] > 0.2, "c", group)
@@ -271,18 +244,20 @@ def test_bad_parameters_are_explained(data, options, kind, message):
         RFPCA(**options).fit(X, sensitive_features=group)
 
 
-def test_bad_paths_are_explained(data):
+@pytest.mark.parametrize(
+    ("parameters", "grid", "message"),
+    [
+        ({"eps": (0.1, 0.1)}, {"lam": [0.1], "alpha": [0.1]}, "leave one of them out"),
+        ({}, {"lam": [0.1], "sensitive_features": None}, "path needs sensitive_features"),
+        ({}, {"lam": [0.1], "sensitive_features": np.zeros(300)}, "path needs two groups"),
+        ({}, {"lam": [0.1, -1]}, "lam=-1 is out of range"),
+        ({"n_components": 7}, {"lam": [0.1]}, "between 1 and 6"),
+    ],
+)
+def test_bad_paths_are_explained(data, parameters, grid, message):
     X, group = data
-    with pytest.raises(ValueError, match="leave one of them out"):
-        RFPCA(eps=(0.1, 0.1)).path(X, sensitive_features=group, lam=[0.1], alpha=[0.1])
-    with pytest.raises(ValueError, match="path needs sensitive_features"):
-        RFPCA().path(X, lam=[0.1])
-    with pytest.raises(ValueError, match="path needs two groups"):
-        RFPCA().path(X, sensitive_features=np.zeros(len(X)), lam=[0.1])
-    with pytest.raises(ValueError, match="lam=-1 is out of range"):
-        RFPCA().path(X, sensitive_features=group, lam=[0.1, -1])
-    with pytest.raises(ValueError, match="between 1 and 6"):
-        RFPCA(n_components=7).path(X, sensitive_features=group, lam=[0.1])
+    with pytest.raises(ValueError, match=message):
+        RFPCA(**parameters).path(X, **({"sensitive_features": group} | grid))
 
 
 @pytest.mark.parametrize("seed", [1, 5, 8])
@@ -317,31 +292,6 @@ def test_a_time_limit_leaves_an_answer(solver):
         assert len(model.result_.history["objective"]) == 1
     with pytest.raises(ValueError, match="time_limit"):
         RFPCA(2, solver=solver, options={"time_limit": -1}).fit(X, sensitive_features=group)
-
-
-def test_every_part_of_a_search_looks_at_the_clock(monkeypatch):
-    """A clock that goes on at each look: after the limit nothing begins, and what was proven stands."""
-    rng = np.random.default_rng(0)
-    m = 12
-    moments = np.array([Y.T @ Y / 20 for Y in rng.standard_normal((m, 20, 6)) * rng.uniform(0.3, 2, (m, 1, 6))])
-    problem = (moments, np.full(m, 1 / m), 2, 0.5, np.full(m, 0.05))
-    looks = []
-
-    def clock():
-        looks.append(len(looks))
-        return float(len(looks))
-
-    for module in (groups, _relaxation):
-        monkeypatch.setattr(module, "perf_counter", clock)
-    results = {}
-    for limit in (None, 200.0, 20.0):
-        looks.clear()
-        results[limit] = solve_rfpca_groups(*problem, time_limit=limit)
-        assert limit is None or len(looks) < limit + 40
-    assert len(looks) < 60
-    for result in results.values():
-        assert result.bound <= results[None].objective * (1 + 1e-9)
-        assert result.objective >= results[None].objective * (1 - 1e-9)
 
 
 def test_a_time_limit_that_is_not_reached_changes_nothing():
@@ -387,52 +337,6 @@ def test_values_of_all_pairs_are_those_of_the_formula():
         np.testing.assert_array_equal(objective.slopes(low, 0.0, np.array([3, 7])), slopes[[3, 7]])
         sizes = rng.uniform(size=m)
         assert objective.largest_weight(sizes) == pytest.approx((np.abs(objective.weights) @ sizes).max())
-
-
-def test_of_many_pairs_those_with_the_most_different_errors_are_solved():
-    """Five groups have ten pairs; the planes are those of the six whose errors differ the most, in that order."""
-    rng = np.random.default_rng(3)
-    moments = np.array([A @ A.T for A in rng.standard_normal((5, 4, 4))])
-    shares, eps, errors = np.full(5, 0.2), np.full(5, 0.05), np.array([3.0, 2.9, 7.0, 1.0, 2.5])
-    apart = sorted(((abs(errors[a] - errors[b]), a, b) for a in range(5) for b in range(a)), reverse=True)
-    planes = list(pair_planes(moments, shares, 2, 0.3, eps, "corrected", errors))
-    assert len(planes) == 6
-    for V, (_, a, b) in zip(planes, apart, strict=False):
-        both = [b, a]
-        expected = solve_rfpca(moments[both], np.array([0.5, 0.5]), 2, 0.3 / 0.4, eps[both]).V
-        assert subspace_distance(V, expected) < 1e-5
-
-
-def test_pairs_are_solved_whose_moments_have_zeros_in_them_but_not_only_zeros():
-    """Diagonal moments, two groups without variance: no axis is better for a pair than its plane, one pair has none."""
-    moments = np.zeros((4, 3, 3))
-    moments[0], moments[1] = np.diag([3.0, 1.0, 0.5]), np.diag([0.2, 2.0, 0.4])
-    shares, eps, errors = np.full(4, 0.25), np.full(4, 0.01), np.array([4.0, 2.0, 1.0, 0.0])
-    planes = list(pair_planes(moments, shares, 1, 0.1, eps, "corrected", errors))
-    pairs = [(0, 3), (0, 2), (0, 1), (1, 3), (1, 2)]  # by the difference of their errors; (2, 3) has nothing to keep
-    assert len(planes) == len(pairs)
-    for V, pair in zip(planes, pairs, strict=True):
-        objective = GroupObjective(np.full(2, 0.5), 0.2, eps[:2], "corrected")
-        worth = [
-            objective.values(reconstruction_errors(moments[list(pair)], W)).max() for W in (V, *np.eye(3)[:, :, None])
-        ]
-        assert worth[0] <= min(worth[1:]) + 1e-12
-
-
-@pytest.mark.parametrize("tol", [1.0, 1e-2])
-def test_a_descent_ends_after_five_small_steps_in_a_row(tol):
-    """Where it ends is read from a descent that no tolerance stops: the first five falls of a hundredth of `tol`."""
-    rng = np.random.default_rng(3)
-    m, p, d = 3, 12, 3
-    moments = np.array([np.cov(rng.standard_normal((20, p)).T) for _ in range(m)])
-    objective = GroupObjective(np.full(m, 1 / m), 0.5, np.full(m, 0.05))
-    V = np.linalg.qr(rng.standard_normal((p, d)))[0]
-    whole = np.array(groups._descend(moments, objective, V, 0.0, 400)[1])
-    small = -np.diff(whole) <= 0.01 * tol * whole[1:]
-    end = next(i for i in range(5, len(small) + 1) if small[i - 5 : i].all())
-    _, history, arrived = groups._descend(moments, objective, V, tol, 400)
-    assert arrived and len(whole) > end + 10
-    np.testing.assert_array_equal(history, whole[: end + 1])
 
 
 @pytest.mark.parametrize("unit", [1e-2, 1.0])

@@ -16,11 +16,6 @@ CALLED_FROM_OUTSIDE = {
     "_n_features_out": "scikit-learn, for the names of the columns",
     "handle_starttag": "html.parser",
     "_repr_html_": "IPython",
-    "pytest_collection_modifyitems": "pytest",
-    "pytest_runtest_protocol": "pytest",
-    "pytest_runtest_logreport": "pytest",
-    "on_start": "numba",
-    "on_end": "numba",
     "setup": "Sphinx",
     "hostile_moments": "searches for hard cases",
     "prices": "the comparison's pages",
@@ -60,7 +55,7 @@ def names(tree: ast.AST) -> Iterator[str]:
 def for_users() -> Iterator[str]:
     """Yield what people call on their own rows: public methods of the classes, and what the parts for them export."""
     paths = [*(ROOT / "fairpca").glob("*.py")]
-    paths += [path for folder in ("report", "own_data", "scale") for path in (ROOT / "fairpca" / folder).rglob("*.py")]
+    paths += [path for folder in ("report", "tables", "scale") for path in (ROOT / "fairpca" / folder).rglob("*.py")]
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairpca._validation import check_choice, check_number, encode_groups
 
@@ -49,15 +51,27 @@ def test_bad_groups(given, message):
         encode_groups(given, 3)
 
 
-def test_choice_and_number_messages():
-    with pytest.raises(ValueError, match="solver='x' is not known; choose one of 'a', 'b'"):
-        check_choice("solver", "x", ("a", "b"))
-    with pytest.raises(TypeError, match="mu must be a number; got '1'"):
-        check_number("mu", "1")
-    with pytest.raises(TypeError, match="must be an integer"):
-        check_number("n", 1.5, integer=True)
-    with pytest.raises(ValueError, match=r"mu=-1 is out of range; it must lie in \[0, inf\)"):
-        check_number("mu", -1, low=0)
-    with pytest.raises(ValueError, match="not a number"):
-        check_number("tau", float("nan"))
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("solver='x' is not known; choose one of 'a', 'b'", lambda: check_choice("solver", "x", ("a", "b"))),
+        ("mu must be a number; got '1'", lambda: check_number("mu", "1")),
+        ("must be an integer", lambda: check_number("n", 1.5, integer=True)),
+        (r"mu=-1 is out of range; it must lie in \[0, inf\)", lambda: check_number("mu", -1, low=0)),
+        ("not a number", lambda: check_number("tau", float("nan"))),
+    ],
+)
+def test_choice_and_number_messages(message, call):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
     check_number("tau", np.float32(0.5), low=0, low_open=True)
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0"), max_size=5), min_size=1, max_size=30))
+def test_fixed_width_text_is_grouped_as_numpy_sorts_it(texts):
+    values = np.array(texts, dtype="U5")
+    labels, codes = np.unique(values, return_inverse=True)
+    for column in (values, values.astype(object), values.astype("U9")[::-1][::-1]):
+        groups = encode_groups(column)
+        assert groups.labels == tuple(labels.tolist())
+        np.testing.assert_array_equal(groups.codes, codes)

@@ -131,29 +131,32 @@ def test_a_multiple_of_the_identity_moves_the_sum_and_not_its_error(shift):
     assert sums[1] - 3 * shift == pytest.approx(sums[0], rel=1e-9)
 
 
-def test_what_is_wrong_is_said():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("read once", lambda X, group, _: WideRows(iter([(X, group)]))),
+        ("no rows", lambda *_: WideRows(lambda: [])),
+        (
+            r"infinite values in feature\(s\) \[3\]",
+            lambda X, group, _: WideRows(np.where(np.arange(12) == 3, np.nan, X), group),
+        ),
+        ("already know their groups", lambda X, group, rows: PCA().fit(rows, sensitive_features=group)),
+        ("WideRows are for", lambda X, group, rows: FPCA().fit(rows)),
+        ('fairness="dp"', lambda X, group, rows: MeanFairPCA(fairness="eop").fit(rows)),
+        ('solver="dual" only', lambda X, group, rows: MinMaxFairPCA(solver="mw").fit(rows)),
+        ("between 1 and 11", lambda X, group, rows: solve_minmax_wide(rows, 12)),
+        ("between 1 and 11", lambda X, group, rows: MeanFairPCA(12).fit(rows)),
+        ("max_iter must be an integer", lambda X, group, rows: solve_minmax_wide(rows, 3, max_iter=2.5)),
+    ],
+)
+def test_what_is_wrong_is_said(message, call):
     X, group = table(2, n=40, p=12)
-    rows = WideRows(X, group)
-    with pytest.raises(TypeError, match="read once"):
-        WideRows(iter([(X, group)]))
-    with pytest.raises(ValueError, match="no rows"):
-        WideRows(lambda: [])
-    with pytest.raises(ValueError, match=r"NaN or infinite values in feature\(s\) \[3\]"):
-        WideRows(np.where(np.arange(12) == 3, np.nan, X), group)
-    with pytest.raises(ValueError, match="already know their groups"):
-        PCA().fit(rows, sensitive_features=group)
-    with pytest.raises(TypeError, match="WideRows are for"):
-        FPCA().fit(rows)
-    with pytest.raises(ValueError, match='fairness="dp"'):
-        MeanFairPCA(fairness="eop").fit(rows)
-    with pytest.raises(ValueError, match='solver="dual" only'):
-        MinMaxFairPCA(solver="mw").fit(rows)
-    with pytest.raises(ValueError, match="between 1 and 11"):
-        solve_minmax_wide(rows, 12)
-    with pytest.raises(ValueError, match="between 1 and 11"):
-        MeanFairPCA(12).fit(rows)
-    with pytest.raises(TypeError, match="max_iter must be an integer"):
-        solve_minmax_wide(rows, 3, max_iter=2.5)
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(X, group, WideRows(X, group))
+
+
+def test_rows_that_change_between_passes_and_a_single_group():
+    X, group = table(2, n=40, p=12)
     with pytest.warns(UserWarning, match="single group"):
         MeanFairPCA(2).fit(WideRows(X))
     calls = []
@@ -180,14 +183,3 @@ def test_errors_of_groups_contain_their_distance_from_what_is_subtracted(centeri
     assert model.result_.extra["errors"] == pytest.approx(lost, rel=1e-9)
     if objective == "error":
         assert model.result_.objective == pytest.approx(max(lost), rel=1e-9)
-
-
-@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.25, 0.75), (1.0, -2.0)])
-def test_streamed_pencil_of_a_single_feature_is_the_number_itself(weights):
-    M = np.array([[[3.0]], [[5.0]]])
-    streamed = StreamedPencil(lambda X: M @ X, M[:, 0, 0], 1)
-    w, V = streamed.top(weights, 1)
-    expected = weights[0] * 3.0 + weights[1] * 5.0
-    assert w[0] == pytest.approx(expected) and abs(V[0, 0]) == pytest.approx(1.0)
-    assert streamed.whole_top_sum(weights, 1) == pytest.approx(expected)
-    assert streamed.top_sum_bound(weights, 1) == pytest.approx(expected)

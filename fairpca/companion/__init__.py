@@ -3,6 +3,6 @@
 from fairpca.companion._frames import tidy
 from fairpca.companion._grid import grid, run, seed
 from fairpca.companion._statements import compare_with_print, statement
-from fairpca.companion._store import Results, stored
+from fairpca.companion._store import Results, records, stored
 
-__all__ = ["Results", "compare_with_print", "grid", "run", "seed", "statement", "stored", "tidy"]
+__all__ = ["Results", "compare_with_print", "grid", "records", "run", "seed", "statement", "stored", "tidy"]

@@ -23,7 +23,7 @@ from fairpca.datasets import digest, names
 
 PACKAGE = "fairpca"
 # Modules that run, show or file results. A change in them does not change a number.
-ASIDE = ("cli", "own_data", "plotting", "published", "report", "scale", "tables")
+ASIDE = ("cli", "plotting", "published", "scale")
 
 
 class Code:

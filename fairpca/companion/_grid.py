@@ -92,7 +92,7 @@ def run(
     exhibit: str,
     table: Callable[[pd.DataFrame], pd.DataFrame],
     part: Setting | None = None,
-    needs: Sequence[str] = (),
+    needs: Sequence[str] | Callable[[Setting], Sequence[str]] = (),
     jobs: int | None = None,
     rtol: float = 1e-6,
     ignore: Sequence[str] = ("seconds",),
@@ -117,8 +117,9 @@ def run(
         Makes the table from the data frame of all cells.
     part : dict, optional
         Arguments that all cells of this page have and those of other pages of the same exhibit have not.
-    needs : sequence of str
-        Data sets that every cell needs. A data set that is the value of an argument is known.
+    needs : sequence of str or callable
+        Data sets that every cell needs, next to those that are values of its arguments; or a function of the cell
+        that returns all data sets it needs.
     jobs : int, optional
         Worker processes; by default what the environment variable ``JOBS`` says, or one.
     rtol : float
@@ -156,6 +157,9 @@ def run(
         apart = [_check(exhibit, key, known[key], found, rtol, ignore) for key, found in live]
         text += f" They agree with the stored ones (largest relative difference {max(apart):.0e})." if live else ""
         text += _stored(record, own, code)
+    elif record and not before:
+        cells = live
+        text += " The table is the stored one; a wheel has no cells to compare them with."
     else:
         cells, made = live, canonical_columns(table(cells_frame(live))) if live else old
         text += " There are no stored results to compare them with."
@@ -167,9 +171,10 @@ def run(
     return Results(made, cells_frame(cells), record)
 
 
-def _absent(setting: Setting, needs: Sequence[str]) -> list[str]:
+def _absent(setting: Setting, needs: Sequence[str] | Callable[[Setting], Sequence[str]]) -> list[str]:
     """Return the titles of the data sets that a cell needs and that are not on this computer."""
-    named = dict.fromkeys([*needs, *(value for value in setting.values() if isinstance(value, str))])
+    text = [value for value in setting.values() if isinstance(value, str)]
+    named = dict.fromkeys(needs(setting) if callable(needs) else [*needs, *text])
     return [facts(name).title for name in named if name in names() and where(name) == "missing"]
 
 

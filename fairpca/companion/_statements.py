@@ -19,7 +19,7 @@ COLUMNS = ["id", "ours", "verdict", "reason"]
 def statement(
     id: str,
     *,
-    holds: bool | Iterable[bool],
+    holds: bool | Iterable[bool] | None,
     evidence: str,
     reason: str = "",
     note: str = "",
@@ -29,14 +29,15 @@ def statement(
 ) -> None:
     """Judge a statement of a paper by conditions that the page computed, and show the verdict.
 
-    With ``profile = "paper"`` the verdict is stored for the scoreboard; otherwise it must be the stored one.
+    With the profiles "paper" and "statements" the verdict is stored for the scoreboard; otherwise it must be the
+    stored one.
 
     Parameters
     ----------
     id : str
         ``"<paper>/<id>"`` with an id of ``claims.csv`` or ``settings.csv`` in ``data/published/<paper>``.
-    holds : bool or iterable of bool
-        The conditions. If some of several are true, the statement holds in part.
+    holds : bool or iterable of bool or None
+        The conditions. If some of several are true, the statement holds in part. None if it is not judged.
     evidence : str
         What was computed, in numbers and words.
     reason : str
@@ -59,8 +60,10 @@ def statement(
     parts = [bool(part) for part in (holds if isinstance(holds, Iterable) else [holds])]
     whole, some = all(parts), any(parts)
     if not parts or not (whole or reason):
-        raise ValueError(f"{id} needs at least one condition, and a reason if one of them is false.")
-    if name in settings.index:
+        raise ValueError(f"{id} needs at least one condition, and a reason if one of them is not true.")
+    if holds is None:
+        verdict = "not judged"
+    elif name in settings.index:
         verdict = "as stated" if whole else "otherwise"
     elif erratum and not whole:
         verdict = "corrected"
@@ -72,12 +75,12 @@ def statement(
     because = " ".join(filter(None, (because, note)))
     ours = f"not refuted in {attempts}: {evidence}" if verdict == "not refuted" else evidence
     now = dict(zip(COLUMNS, (name, ours, verdict, because), strict=True))
-    _store(paper, now, write=sys._getframe(1).f_globals.get("profile") == "paper")
+    _store(paper, now, write=sys._getframe(1).f_globals.get("profile") in ("paper", "statements"))
     text = str((claims if name in claims.index else settings).loc[name, "statement"]).rstrip(".")
     shown = f"The paper: {text}. Verdict: {verdict}. Computed: {ours}. {because}".rstrip()
     markup = html.escape(shown, quote=False).replace(f"Verdict: {verdict}.", f"<strong>Verdict: {verdict}.</strong>")
     markup = re.sub(r"`([\w-]+/[\w-]+)`", r'<a href="../\1.html">\1</a>', markup)
-    show(shown, f"verdict {'good' if whole else 'bad'}", markup)
+    show(shown, "verdict" if holds is None else f"verdict {'good' if whole else 'bad'}", markup)
 
 
 def _store(paper: str, row: dict[str, str], write: bool) -> None:

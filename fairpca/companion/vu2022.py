@@ -12,27 +12,66 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from fairpca import FPCA, PCA, RFPCA, GroupMoments, MinMaxFairPCA
-from fairpca.datasets import standardise
-from fairpca.linalg import top_eigenpairs
+from fairpca.datasets import load, standardise
+from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.metrics import delta_f_lin
+from fairpca.solvers.rfpca import ComplementObjective
 
 __all__ = [
     "ETAS",
     "choose",
     "compared",
+    "errors_of_lines",
     "fits",
     "judge",
     "means",
     "one_split",
+    "random_frame",
+    "random_problem",
     "random_starts",
     "randomised_port",
     "randomised_svd",
     "rescaled",
     "separations",
     "split_groups",
+    "standardised_moments",
 ]
 
 ETAS = (*(0.25 * i for i in range(1, 18)), 0.1)
+
+
+def errors_of_lines(M: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Return the error of each group on each line, a unit vector in a column."""
+    kept = np.einsum("in,gij,jn->gn", lines, M, lines)
+    return np.trace(M, axis1=1, axis2=2)[:, None] - kept
+
+
+def standardised_moments(name: str) -> GroupMoments:
+    """Return the moments of the groups, features standardised over all rows."""
+    data = load(name)
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    return GroupMoments.from_data(X, data.sensitive_features)
+
+
+def random_problem(
+    rng: np.random.Generator, lam: float, scale: float = 1.0
+) -> ComplementObjective:
+    """Draw two groups with 3 to 7 features, and radii that meet condition (ii)."""
+    d = int(rng.integers(3, 8))
+    k, share = int(rng.integers(1, d)), rng.uniform(0.2, 0.8)
+    roots = rng.standard_normal((2, d, 2 * d)) * rng.uniform(0.3, 1.5, (2, d, 1))
+    M = scale * roots @ roots.transpose(0, 2, 1) / (2 * d)
+    least = np.linalg.eigvalsh(M)[:, : d - k].sum(axis=1)
+    eps = rng.uniform(0.01, 0.3, 2) * least
+    return ComplementObjective(M, np.array([share, 1 - share]), k, lam, eps)
+
+
+def random_frame(
+    rng: np.random.Generator, problem: ComplementObjective
+) -> np.ndarray:
+    """Draw the orthonormal basis of a complement."""
+    shape = len(problem.moments[0]), problem.columns
+    return orthonormal(rng.standard_normal(shape))
 
 
 def compared(

@@ -13,9 +13,9 @@ from typing import Any, overload
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._dataset import Dataset
+from fairpca.datasets._download import ChecksumError, DataError, cache_folder, mirror_folder
 from fairpca.datasets._examples import example
-from fairpca.datasets._fetch import digest, fetch, where
-from fairpca.datasets._files import ChecksumError, DataError, cache_folder
+from fairpca.datasets._fetch import digest, fetch, verify, where
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
 from fairpca.datasets._standardise import standardise
 from fairpca.datasets._tables import load_credit, load_synthetic1, load_synthetic2, load_table, split_text
@@ -32,9 +32,11 @@ __all__ = [
     "facts",
     "fetch",
     "load",
+    "mirror_folder",
     "names",
     "split_text",
     "standardise",
+    "verify",
     "where",
 ]
 

@@ -7,7 +7,7 @@ import io
 import pandas as pd
 
 from fairpca._validation import check_choice
-from fairpca.datasets._files import read_bundled
+from fairpca.datasets._download import read_bundled
 
 __all__ = ["EXAMPLES", "example"]
 

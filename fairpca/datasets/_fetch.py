@@ -9,16 +9,21 @@ from pathlib import Path
 from fairpca._resources import data_path
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._files import (
+from fairpca.datasets._download import (
     DataError,
+    Upstream,
+    bundled_digest,
+    bundled_names,
     cache_folder,
+    faces_digest,
     fetch_upstream,
     find_upstream,
     read_bundled,
+    upstream,
+    upstream_keys,
     verify_bytes,
 )
 from fairpca.datasets._lfw import fetch_faces, find_faces, read_faces
-from fairpca.datasets._registry import Upstream, bundled_digest, bundled_names, faces_digest, upstream, upstream_keys
 
 __all__ = ["digest", "fetch", "verify", "where"]
 

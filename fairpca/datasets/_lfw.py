@@ -17,20 +17,20 @@ from pathlib import Path
 
 import numpy as np
 
+from fairpca._files import Outputs
 from fairpca._validation import check_choice, check_number
-from fairpca.datasets._archive import check_archive, check_member, read_member
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
-from fairpca.datasets._files import (
+from fairpca.datasets._download import (
     ChecksumError,
     DataError,
     cache_folder,
     download,
+    faces_digest,
+    faces_source,
+    make_folder,
     mirror_folder,
-    partial_prefix,
-    store,
 )
-from fairpca.datasets._registry import faces_digest, faces_source
 
 __all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "find_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
 
@@ -39,9 +39,6 @@ IMAGE_SHAPE = (49, 36)
 SMALL_SHAPE = (24, 24)
 N_FACES = 13232
 ARCHIVE_HOST = "https://codeload.github.com"
-# The source archive is some ten megabytes of text in thirteen thousand files; nobody pinned its size.
-ARCHIVE_BYTES = 1_000_000_000
-ARCHIVE_SECONDS = 3600.0
 _DAMAGED = (
     KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, OverflowError, MemoryError, zlib.error,
     zipfile.BadZipFile,
@@ -80,22 +77,22 @@ def fetch_faces(*, progress: bool) -> Path:
     """Download the source archive, convert it, and keep the result in the cache."""
     repository, commit = faces_source()
     target = cache_folder() / FACES_FILE
-
-    def make(path: Path) -> None:
+    if target.is_file() and _is_good(target):
+        return target
+    make_folder(target.parent)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         address = f"{ARCHIVE_HOST}/{repository}/zip/{commit}"
-        with tempfile.TemporaryDirectory(prefix=partial_prefix(target), dir=path.parent) as folder:
-            archive = Path(folder) / "source.zip"
-            most, seconds = ARCHIVE_BYTES, ARCHIVE_SECONDS
-            download(address, archive, most=most, seconds=seconds, name="lfw", wanted=target, progress=progress)
-            images, thirds, sex = convert_archive(archive, progress=progress)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, images=images, thirds=thirds, sex=sex, image_shape=np.array(IMAGE_SHAPE))
-        path.write_bytes(buffer.getvalue())
-
-    def verify(path: Path) -> None:
-        read_faces(path)
-
-    return store(target, _is_good, make, verify)
+        archive = download(address, Path(folder, "source.zip"), None, name="lfw", progress=progress)
+        images, thirds, sex = convert_archive(archive, progress=progress)
+    actual, expected = content_digest(images, thirds, sex), faces_digest()
+    if actual != expected:
+        raise ChecksumError(
+            f"{address}: expected SHA-256 {expected} of the faces, got {actual}. Nothing was kept; try again."
+        )
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, images=images, thirds=thirds, sex=sex, image_shape=np.array(IMAGE_SHAPE))
+    Outputs({FACES_FILE: target}).write({FACES_FILE: buffer.getvalue()})
+    return target
 
 
 def _is_good(path: Path) -> bool:
@@ -113,16 +110,12 @@ def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarr
     images = np.empty((N_FACES, IMAGE_SHAPE[0] * IMAGE_SHAPE[1]), dtype=np.uint8)
     thirds = np.empty(images.shape, dtype=np.int8)
     try:
-        check_archive(path)
         with zipfile.ZipFile(path) as archive:
-            members = {}
-            for name in map(check_member, archive.namelist()):
-                found = re.fullmatch(r"[^/]+/data/images/(img\d+|sex)\.txt", name)
-                if found:
-                    members[found[1]] = name
-            sex = np.array(read_member(archive, members["sex"]).split(), dtype=np.float64)
+            found = (re.fullmatch(r"[^/]+/data/images/(img\d+|sex)\.txt", name) for name in archive.namelist())
+            members = {match[1]: match[0] for match in found if match}
+            sex = np.array(archive.read(members["sex"]).split(), dtype=np.float64)
             for i in tqdm(range(N_FACES), desc="lfw: reading faces", unit="face", disable=not progress):
-                pixels = np.array(read_member(archive, members[f"img{i}"]).split(), dtype=np.float64)
+                pixels = np.array(archive.read(members[f"img{i}"]).split(), dtype=np.float64)
                 whole = np.rint(3 * pixels).astype(np.int16)
                 nearest = (whole + 1) // 3
                 images[i], thirds[i] = nearest, whole - 3 * nearest

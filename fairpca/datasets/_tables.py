@@ -12,8 +12,7 @@ import pandas as pd
 from fairpca._validation import check_choice, check_number
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
-from fairpca.datasets._files import read_bundled, read_upstream
-from fairpca.datasets._registry import upstream
+from fairpca.datasets._download import read_bundled, read_upstream, upstream
 
 __all__ = ["SYNTHETIC2_WIDTHS", "load_credit", "load_synthetic1", "load_synthetic2", "load_table", "split_text"]
 

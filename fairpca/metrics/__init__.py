@@ -24,12 +24,13 @@ from fairpca.metrics._mmd import (
 from fairpca.metrics._reconstruction import (
     ab_difference,
     average_reconstruction_error,
+    communality,
+    explained_variance_percent,
     max_reconstruction_loss,
     reconstruction_errors,
     reconstruction_losses,
 )
 from fairpca.metrics._separation import LinearSeparation, delta_f_lin, ks_separation
-from fairpca.metrics._variance import communality, explained_variance_percent
 
 __all__ = [
     "LinearSVM",

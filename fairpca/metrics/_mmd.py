@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist, pdist
 
-from fairpca._options import Estimator
+from fairpca._options import MMDEstimator
 from fairpca._validation import check_choice, check_number, check_rows, encode_groups
 from fairpca.metrics._checks import two_groups
 from fairpca.solvers.spectral.units import unit_of
@@ -146,7 +146,7 @@ def _kernel_product(rows: np.ndarray, sigma: float, W: np.ndarray) -> np.ndarray
     return out
 
 
-def _statistic(S: np.ndarray, na: int, nb: int, estimator: Estimator) -> float:
+def _statistic(S: np.ndarray, na: int, nb: int, estimator: MMDEstimator) -> float:
     """Return MMD^2 from the sums of kernel values within and between two groups."""
     if estimator == "biased":
         return max(0.0, float(S[0, 0] / na**2 + S[1, 1] / nb**2 - 2 * S[0, 1] / (na * nb)))
@@ -154,13 +154,13 @@ def _statistic(S: np.ndarray, na: int, nb: int, estimator: Estimator) -> float:
 
 
 def _check(Z: Any, sigma: float, estimator: str) -> np.ndarray:
-    check_choice("estimator", estimator, get_args(Estimator))
+    check_choice("estimator", estimator, get_args(MMDEstimator))
     check_number("sigma", sigma, low=0, low_open=True)
     return check_rows(Z, "Z")
 
 
 def pairwise_mmd_squared(
-    Z: Any, sensitive_features: Any, sigma: float, *, estimator: Estimator = "biased"
+    Z: Any, sensitive_features: Any, sigma: float, *, estimator: MMDEstimator = "biased"
 ) -> pd.DataFrame:
     """Return MMD^2 between every two groups; one pass over the pairs of rows serves all of them.
 
@@ -213,7 +213,7 @@ def pairwise_mmd_squared(
     return pd.DataFrame(table, index=names, columns=names)
 
 
-def mmd_squared(Z: Any, sensitive_features: Any, sigma: float, *, estimator: Estimator = "biased") -> float:
+def mmd_squared(Z: Any, sensitive_features: Any, sigma: float, *, estimator: MMDEstimator = "biased") -> float:
     """Return MMD^2 between the groups of projected data, the fairness metric of Lee et al. (2022), Definition 5.
 
     For more than two groups it is the largest value over all pairs; see :func:`pairwise_mmd_squared`.
@@ -271,7 +271,7 @@ def mmd_permutation_test(
     sensitive_features: Any,
     sigma: float,
     *,
-    estimator: Estimator = "biased",
+    estimator: MMDEstimator = "biased",
     n_permutations: int = 1000,
     random_state: Any = None,
 ) -> MMDTest:

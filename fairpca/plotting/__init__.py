@@ -13,9 +13,17 @@ from fairpca.plotting._curves import (
     plot_verdicts,
 )
 from fairpca.plotting._images import plot_faces, plot_plane_map
-from fairpca.plotting._live import live_data
 from fairpca.plotting._points import plot_biplot, plot_densities, plot_directions, plot_projection
-from fairpca.plotting._style import METHOD_STYLE, PALETTE, GroupStyle, group_style, method_style, new_axes, use_style
+from fairpca.plotting._style import (
+    METHOD_STYLE,
+    PALETTE,
+    GroupStyle,
+    group_style,
+    live_data,
+    method_style,
+    new_axes,
+    use_style,
+)
 
 __all__ = [
     "METHOD_STYLE",

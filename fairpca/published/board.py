@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.published.comparison import INFERRED, compare
 from fairpca.published.declarations import (
     Exhibit,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.published.declarations import StandIn, Tolerance, load_tolerances, papers
 
 __all__ = ["INFERRED", "KEYS", "STATISTICS", "SUPPORT", "compare", "measured"]

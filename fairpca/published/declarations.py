@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 
 __all__ = [
     "Answer",

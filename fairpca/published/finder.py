@@ -49,7 +49,7 @@ def _distance(rows: pd.DataFrame) -> str:
     if numbers.empty:
         return ""
     relative = (numbers["ours"] / numbers["printed"] - 1).abs()
-    largest = numbers.loc[relative.idxmax()]
+    largest = numbers.iloc[relative.argmax()]
     row = (largest.get(name) for name in ("dataset", "method", "setting", "metric"))
     told = ", ".join(str(part) for part in row if isinstance(part, str) and part)
     return f"half within {100 * relative.median():.2g} %, all within {100 * relative.max():.2g} % (the largest: {told})"

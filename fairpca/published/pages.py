@@ -9,8 +9,7 @@ from html import escape
 import pandas as pd
 
 from fairpca import datasets
-from fairpca._resources import data_path
-from fairpca._tables import read_table
+from fairpca._resources import data_path, read_table
 from fairpca.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
 from fairpca.published.comparison import INFERRED, KEYS
 from fairpca.published.declarations import Exhibit, Paper, load_errata, load_places, papers

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca.own_data import Prepared, Rules, as_table, plain, prepare, read_table, versions, words_of
 from fairpca.report.answers import answers
-from fairpca.report.command import command
+from fairpca.report.build import command
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
 from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag
@@ -29,6 +28,7 @@ from fairpca.report.whole_table import (
     group_loadings,
     price_of_small_groups,
 )
+from fairpca.tables import Prepared, Rules, as_table, plain, prepare, read_table, versions, words_of
 
 __all__ = ["Analysis", "analyse", "report_schema"]
 
@@ -390,9 +390,9 @@ def analyse(
     methods, parts, level, seed
         As in :func:`fairpca.report.compare`.
     rules, reading : mapping, optional
-        Fields of :class:`fairpca.own_data.Rules` and options of :func:`fairpca.own_data.read_table`.
+        Fields of :class:`fairpca.tables.Rules` and options of :func:`fairpca.tables.read_table`.
     missing_groups, cut, merge_below
-        As in :func:`fairpca.own_data.prepare`.
+        As in :func:`fairpca.tables.prepare`.
     progress : callable, optional
         ``progress(done, total)`` after each fit.
 

@@ -148,7 +148,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in types that JSON knows; ``None`` is what could not be estimated."""
-        from fairpca.own_data import plain, versions
+        from fairpca.tables import plain, versions
 
         return {
             "level": self.level,
@@ -164,16 +164,45 @@ class Comparison:
             "versions": versions(),
         }
 
+    def summary(self) -> list[str]:
+        """Return what most readers look at, in lines: a table for each dimension, intervals of gaps, notes."""
+        wanted = ["variance", "worst_error", "error_gap", "loss_gap", "mmd2", "linear_auc", "kernel_auc"]
+        about, lines = self.about_positive(), []
+        if about:
+            wanted += ["accuracy:logistic", "base_selection_gap:logistic", "base_tpr_gap:logistic"]
+        for dimension in self._dimensions():
+            lines.append(f"\n{dimension} components, new rows{about and f', decisions{about}'}:")
+            table = self.table(dimension, wanted).rename_axis(columns=None)
+            table = table.rename(columns={name: get_measure(name).title for name in table.columns})
+            lines.append(table.to_string(float_format=lambda value: f"{value:.3g}"))
+        lines += self._intervals("error_gap", "the gap between the groups' errors on new rows, % of the variance")
+        if about:
+            what = "the gap between the groups' selection rates when as many are selected as are positive"
+            lines += self._intervals("base_selection_gap:logistic", f"{what}, decisions{about}")
+        return lines + [*self.notes, *(f"{name} left out: {reason}" for name, reason in self.skipped.items())]
+
+    def _intervals(self, metric: str, what: str) -> list[str]:
+        lines = [f"\n{self.level:.0%} intervals for {what}:"]
+        row: Any
+        for row in self.frame[(self.frame["metric"] == metric) & self.frame["low"].notna()].itertuples():
+            chance = "" if row.chance != row.chance else f"; random groups stay below {row.chance:.3g} in 95 % of cases"
+            estimate = f"{row.estimate:.3g} [{row.low:.3g}, {row.high:.3g}]"
+            lines.append(f"  {row.method}, {row.n_components} components: {estimate}{chance}")
+        return lines
+
+    def json_text(self) -> str:
+        """Return all numbers as JSON."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
+
     def to_json(self, path: str | Path) -> None:
         """Write all numbers to a file."""
-        from fairpca._outputs import Outputs
+        from fairpca._files import Outputs
 
-        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
-        Outputs({"path": path}).write({"path": text.encode()})
+        Outputs({"path": path}).write({"path": self.json_text().encode()})
 
     def to_html(self, path: str | Path, title: str = "Comparison of methods") -> None:
         """Write one self-contained page with the tables and the picture."""
-        from fairpca._outputs import Outputs
+        from fairpca._files import Outputs
         from fairpca.report.page import comparison_page
 
         Outputs({"path": path}).write({"path": comparison_page(self, title).encode()})
@@ -212,7 +241,7 @@ def compare(
         Names as in ``known_methods()``; default those of :data:`FAST_METHODS` that are installed. ``["all"]`` takes
         every one.
     preparation : transformer, optional
-        Fitted anew to each training part, such as :func:`fairpca.own_data.column_transformer`.
+        Fitted anew to each training part, such as :func:`fairpca.tables.column_transformer`.
     n_parts : int, default=5
         Parts of the cross-fitting.
     level : float, default=0.95

@@ -145,7 +145,7 @@ LAM, ALPHA = 0.5, 0.15  # of Vu et al.'s objective, the estimator's defaults
 
 
 @dataclass(frozen=True)
-class Criterion:
+class Certified:
     """An objective to be minimised over projections, with the proven bound that nothing goes below.
 
     Attributes
@@ -160,12 +160,12 @@ class Criterion:
     bound: float
 
 
-def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Criterion]:
+def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Certified]:
     """Return the objectives that the package solves with a proof, for rows with these moments."""
     d = n_components
     within, about_mean, whole = moments.second_moments("group"), moments.second_moments("overall"), moments.covariance()
     largest = float(np.trace(whole) - top_eigenpairs(whole, d)[0].sum())
-    found = {"variance": Criterion(lambda P: float(_left(whole[None], P)[0]), largest)}
+    found = {"variance": Certified(lambda P: float(_left(whole[None], P)[0]), largest)}
     traces = np.trace(within, axis1=1, axis2=2)
     best = np.array([top_eigenpairs(M, d)[0].sum() for M in within])
     for objective in get_args(Objective):
@@ -176,13 +176,13 @@ def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Cr
             def value(P: np.ndarray, objective: Objective = objective, sign: float = sign) -> float:
                 return sign * criterion_value(objective, traces - _left(within, P), best, traces)
 
-            found[objective if objective != "variance" else "least_variance"] = Criterion(value, sign * result.bound)
+            found[objective if objective != "variance" else "least_variance"] = Certified(value, sign * result.bound)
     if moments.n_groups == 2 and d < moments.n_features:
         eps = ambiguity_radii(ALPHA, moments.counts)
         robust = solve_rfpca(about_mean, moments.weights, d, LAM, eps)
         objective_of = GroupObjective(moments.weights, LAM, eps)
         if robust.certificate == "proof":
-            found["rfpca"] = Criterion(lambda P: float(objective_of.values(_left(about_mean, P)).max()), robust.bound)
+            found["rfpca"] = Certified(lambda P: float(objective_of.values(_left(about_mean, P)).max()), robust.bound)
     return found
 
 
@@ -294,7 +294,7 @@ class Split:
         return np.trace(self.test_moments, axis1=1, axis2=2) - np.array(kept)
 
     @cached_property
-    def criteria(self) -> dict[str, Criterion]:
+    def criteria(self) -> dict[str, Certified]:
         """Objectives with certified optima on the training rows."""
         return certified_criteria(self.train.moments, self.n_components)
 

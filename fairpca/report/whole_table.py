@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import fairpca
 from fairpca._validation import encode_groups
-from fairpca.metrics import reconstruction_errors
-from fairpca.own_data import Prepared
+from fairpca.metrics import average_reconstruction_error, mmd_squared, reconstruction_errors, reconstruction_losses
+from fairpca.tables import Prepared
 
-__all__ = ["chosen_dimensions", "crossed_groups", "errors_by_dimension", "group_loadings", "price_of_small_groups"]
+__all__ = [
+    "against_pca",
+    "chosen_dimensions",
+    "crossed_groups",
+    "errors_by_dimension",
+    "group_loadings",
+    "price_of_small_groups",
+]
 
 SMALL = 30  # rows of a group that should not decide alone
 
@@ -108,3 +116,45 @@ def crossed_groups(X: np.ndarray, prepared: Prepared, n_components: int) -> pd.D
         for group in sorted(set(side))
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def against_pca(estimator: Any, X: np.ndarray, labels: np.ndarray) -> list[str]:
+    """Say what a fitted estimator keeps, and what each group loses, next to PCA of the same dimension on these rows."""
+    d, name = estimator.n_components, type(estimator).__name__
+    table = pd.DataFrame({"rows": pd.Series(labels).value_counts().sort_index()}).rename_axis("group")
+    variances, discrepancies = [], []
+    # What MBF-PCA bounds, by the kernel that it was fitted with; of more groups it is a sum, and of classes a part.
+    sigma = getattr(estimator, "bandwidth_", None) if getattr(estimator, "fairness", "") == "dp" else None
+    plain = fairpca.PCA(n_components=d).fit(X, sensitive_features=labels)
+    for title, model in (("PCA", plain), (name, estimator)):
+        P = _inverse_after_transform(model)
+        lost = average_reconstruction_error(X, center=X.mean(axis=0), projection=P)
+        variances.append(f"{100.0 * (1.0 - lost / X.var(axis=0).sum()):.2f} % ({title})")
+        if sigma is not None and len(table) == 2:
+            discrepancies.append(f"{mmd_squared(X @ model.components_.T, labels, sigma=sigma):.4g} ({title})")
+        table[f"error {title}"] = reconstruction_errors(X, None, labels, projection=P)
+        table[f"loss {title}"] = reconstruction_losses(X, None, labels, projection=P, n_components=d)
+    gaps = [f"{np.ptp(table[f'error {title}']):.6g} (error {title})" for title in ("PCA", name)]
+    lines = [f"variance explained: {', '.join(variances)}"]
+    lines += [f"MMD² between the groups: {', '.join(discrepancies)}"] if discrepancies else []
+    lines += [
+        table.reset_index().to_string(index=False),
+        f"largest difference between groups: {', '.join(gaps)}",
+        "Errors are about the group's own mean, on the rows that were fitted; fairpca compare looks at held-out rows.",
+    ]
+    found = len(estimator.components_)
+    return lines + [
+        f"{name} has {found} components and PCA {d}: its map has extra dimensions, each shrunk; what is kept and lost "
+        "is what that map gives back (inverse_transform)."
+    ] * (found != d)
+
+
+def _inverse_after_transform(model: Any) -> np.ndarray:
+    """Return P such that ``inverse_transform(transform(X))`` is ``(X - mean) P + mean``.
+
+    That is the projection on the components where they are orthonormal. It is the affine map of a min-max solution
+    with extra dimensions, whose losses are those of the solution, and the code with its decoder where it is oblique.
+    """
+    scale = getattr(model, "scale_", 1.0)
+    P: np.ndarray = (model.components_ / scale).T @ (getattr(model, "decoder_", model.components_) * scale)
+    return P

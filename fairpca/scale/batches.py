@@ -10,10 +10,8 @@ import numpy as np
 
 from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
-from fairpca.scale.ahead import read_ahead
-from fairpca.scale.frames import Columns, add_batch
-from fairpca.scale.parts import KeptParts
-from fairpca.scale.sources import FilePart, batches, csv_names, file_digest, file_parts, is_csv, is_files
+from fairpca.scale.frames import ColumnChoice, add_batch
+from fairpca.scale.readers import batches, csv_names, file_parts, is_csv, is_files
 
 __all__ = ["column_names", "moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
 
@@ -27,21 +25,22 @@ def moments_of_batches(
     features: Sequence[str] | None = None,
     weight: str | None = None,
     progress: Progress | None = None,
-    store: Any = None,
 ) -> GroupMoments:
     """See :meth:`fairpca.GroupMoments.from_batches`."""
-    columns = Columns.of(sensitive, features, weight)
-    if store is None:
-        frames = stream(source, columns)
-        if is_files(source):
-            frames = read_ahead(frames)
-        return with_typed_labels(_some(_moments_of(frames, progress)[0]), source)
-    if not is_files(source):
-        raise ValueError("store keeps the parts of files; for this source it must be None.")
-    return with_typed_labels(_kept(file_parts(source), columns, progress, KeptParts(store)), source)
+    sums: MomentSums | None = None
+    names: tuple[str, ...] = ()
+    for where, frame, columns in stream(source, ColumnChoice.of(sensitive, features, weight)):
+        names = columns.features or ()
+        sums = MomentSums(len(names)) if sums is None else sums
+        rows = add_batch(sums, frame, columns, where)
+        if progress is not None:
+            progress(where, rows)
+    if sums is None or not sums.position:
+        raise ValueError("there is no row; check the source, and that not all weights are zero.")
+    return with_typed_labels(GroupMoments.from_sums(sums, names), source)
 
 
-def moments_of_frame(frame: Any, columns: Columns, where: str) -> GroupMoments | None:
+def moments_of_frame(frame: Any, columns: ColumnChoice, where: str) -> GroupMoments | None:
     """Return the moments of one frame (pandas or Arrow), which messages call `where`; None if it has no rows."""
     columns = columns.settled(frame, where)
     assert columns.features is not None
@@ -65,14 +64,14 @@ def column_names(source: Any) -> list[str]:
     """
     if is_csv(source):  # whose rows could not be read before it is known which columns are numbers
         return csv_names(file_parts(source)[0].path)
-    columns = Columns.of("?", None, None)
+    columns = ColumnChoice.of("?", None, None)
     frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
     for _, frame in frames:
         return list(map(str, frame.schema.names if hasattr(frame, "schema") else frame.columns))
     raise ValueError("there is no row; check the source.")
 
 
-def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+def stream(source: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any, ColumnChoice]]:
     """Yield (where, frame, columns) of any source, the columns compared with those of the first frame."""
     if not is_files(source):
         yield from _settled(batches(source, columns), columns)
@@ -86,64 +85,10 @@ def stream(source: Any, columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
         part.check_unchanged()
 
 
-def _settled(frames: Iterator[tuple[str, Any]], columns: Columns) -> Iterator[tuple[str, Any, Columns]]:
+def _settled(frames: Iterator[tuple[str, Any]], columns: ColumnChoice) -> Iterator[tuple[str, Any, ColumnChoice]]:
     for where, frame in frames:
         columns = columns.settled(frame, where)
         yield where, frame, columns
-
-
-def _moments_of(
-    frames: Iterator[tuple[str, Any, Columns]], progress: Progress | None
-) -> tuple[GroupMoments | None, Columns | None]:
-    """Return the moments of frames (None if they have no row), and the columns as they were settled."""
-    sums: MomentSums | None = None
-    settled: Columns | None = None
-    for where, frame, settled in frames:
-        sums = MomentSums(len(settled.features or ())) if sums is None else sums
-        rows = add_batch(sums, frame, settled, where)
-        if progress is not None:
-            progress(where, rows)
-    if sums is None or settled is None or not sums.position:
-        return None, settled
-    return GroupMoments.from_sums(sums, settled.features), settled
-
-
-def _some(moments: GroupMoments | None) -> GroupMoments:
-    if moments is None:
-        raise ValueError("there is no row; check the source, and that not all weights are zero.")
-    return moments
-
-
-def _kept(parts: list[FilePart], columns: Columns, progress: Progress | None, kept: KeptParts) -> GroupMoments:
-    """Merge the moments of parts in their order; what is kept is not read again, what is read is kept."""
-    asked = [list(columns.sensitive), columns.features and list(columns.features), columns.weight]
-    digests: dict[str, str] = {}
-    total: GroupMoments | None = None
-    for part in parts:
-        if part.path not in digests:
-            digests[part.path] = file_digest(part.path)
-            part.check_unchanged()
-        key = {"file": digests[part.path], "part": part.number, "columns": asked}
-        moments = kept.get(key)
-        if moments is None:
-            moments, settled = _moments_of(read_ahead(_settled(part.batches(columns), columns)), progress)
-            columns = settled or columns
-            if moments is None:
-                continue
-            kept.put(key, moments)
-        elif progress is not None:
-            progress(part.where, int(moments.n_samples))
-        total = moments if total is None else _merged(total, moments, part.where)
-    for part in parts:
-        part.check_unchanged()
-    return _some(total)
-
-
-def _merged(total: GroupMoments, moments: GroupMoments, where: str) -> GroupMoments:
-    try:
-        return total.merge(moments)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 # --------------------------------------------------------------------------------------------------------------------

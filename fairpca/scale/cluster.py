@@ -1,9 +1,9 @@
-"""Moments of Dask frames and arrays: one task a partition, a tree of merges in the order of partitions."""
+"""Compute the moments of Dask frames and arrays: one task per partition, merged in the order of partitions."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,10 @@ import numpy as np
 
 from fairpca._moments import GroupMoments
 from fairpca._validation import encode_groups
-from fairpca.scale import attendance
 from fairpca.scale.batches import moments_of_frame
-from fairpca.scale.frames import Columns
-from fairpca.scale.parts import KeptParts, code_of_parts, merge_pair, merge_tree
+from fairpca.scale.frames import ColumnChoice
 
-__all__ = ["current_client", "gather", "moments_of_dask"]
-
-_AT_ONCE = 16  # partitions between two writes to the store where there is no cluster
+__all__ = ["merge_pair", "merge_parts", "merge_tree", "moments_of_dask"]
 
 
 def moments_of_dask(
@@ -28,8 +24,6 @@ def moments_of_dask(
     sensitive: str | Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     weight: Any = None,
-    client: Any = None,
-    store: Any = None,
 ) -> GroupMoments:
     """See :meth:`fairpca.GroupMoments.from_dask`."""
     try:
@@ -43,39 +37,28 @@ def moments_of_dask(
     elif hasattr(data, "npartitions"):
         if sensitive_features is not None or sensitive is None:
             raise ValueError("for a Dask frame, name the column(s) with the groups: sensitive=….")
-        tasks = _tasks_of_frame(dask, data, Columns.of(sensitive, features, weight))
+        tasks = _tasks_of_frame(dask, data, ColumnChoice.of(sensitive, features, weight))
     else:
         raise TypeError(f"data is of type {type(data).__name__}; give a Dask DataFrame or a Dask array.")
-    client = client or current_client()
-    if store is not None:
-        return merge_tree(_kept(dask, tasks, client, KeptParts(store), [sensitive, features, weight]))
-    level = [delayed for _, delayed in tasks]
     merge = dask.delayed(merge_pair, pure=True)
-    while len(level) > 1:
-        level = [merge(*level[i : i + 2]) for i in range(0, len(level), 2)]
-    if client is None:
-        return merge_tree([dask.compute(level[0])[0]])
-    found: list[Any] = []
-    gather(client, client.compute(level), lambda number, result: found.append(result))
-    return merge_tree(found)
+    while len(tasks) > 1:
+        tasks = [merge(*tasks[i : i + 2]) for i in range(0, len(tasks), 2)]
+    return merge_tree(dask.compute(*tasks))
 
 
-Tasks = list[tuple[str, Any]]  # key and Delayed of each partition
-
-
-def _tasks_of_frame(dask: Any, frame: Any, columns: Columns) -> Tasks:
+def _tasks_of_frame(dask: Any, frame: Any, columns: ColumnChoice) -> list[Any]:
     # Types are compared among the partitions: an empty frame says little about columns of objects.
     settled = replace(columns.settled(frame._meta, "the frame"), kinds=())
     part = dask.delayed(_frame_part, pure=True)
     found = frame.to_delayed(optimize_graph=True)
-    return [(str(piece.key), part(piece, settled, number)) for number, piece in enumerate(found)]
+    return [part(piece, settled, number) for number, piece in enumerate(found)]
 
 
-def _frame_part(frame: Any, columns: Columns, number: int) -> GroupMoments | None:
+def _frame_part(frame: Any, columns: ColumnChoice, number: int) -> GroupMoments | None:
     return moments_of_frame(frame, columns, f"partition {number}")
 
 
-def _tasks_of_array(dask: Any, data: Any, sensitive: Any, weight: Any, names: Any) -> Tasks:
+def _tasks_of_array(dask: Any, data: Any, sensitive: Any, weight: Any, names: Any) -> list[Any]:
     if data.ndim != 2:
         raise ValueError(f"data has {data.ndim} dimensions; it must have two, rows and features.")
     if data.numblocks[1] != 1:
@@ -91,7 +74,7 @@ def _tasks_of_array(dask: Any, data: Any, sensitive: Any, weight: Any, names: An
     part = dask.delayed(_array_part, pure=True)
     names = None if names is None else tuple(names)
     return [
-        (str(block.key), part(block, group, own, names, number))
+        part(block, group, own, names, number)
         for number, (block, group, own) in enumerate(zip(blocks, groups, weights, strict=True))
     ]
 
@@ -133,68 +116,64 @@ def _array_part(X: Any, groups: Any, weights: Any, names: Any, number: int) -> G
     return moments if names is None else replace(moments, feature_names=names)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Computing
+def merge_parts(parts: Iterable[tuple[Hashable, Any]], keys: Iterable[Hashable]) -> GroupMoments:
+    """Merge the moments of parts that workers sent back: every key once, whatever was computed twice or came late.
+
+    Parameters
+    ----------
+    parts : iterable of (key, GroupMoments or bytes)
+        In any order; bytes are those of :meth:`~fairpca.GroupMoments.to_bytes`. None stands for a part without rows.
+    keys : iterable
+        All keys, in the order in which parts are merged (as a tree).
+
+    Returns
+    -------
+    GroupMoments
+
+    Raises
+    ------
+    ValueError
+        If a key is missing or unknown, or came twice with different content.
+    """
+    wanted = list(keys)
+    if len(set(wanted)) < len(wanted):
+        raise ValueError("keys names a part twice; every part has one key.")
+    found: dict[Hashable, GroupMoments | None] = {}
+    contents: dict[Hashable, bytes] = {}
+    for key, part in parts:
+        if isinstance(part, bytes | bytearray | memoryview):
+            part = GroupMoments.from_bytes(bytes(part), f"part {key!r}")
+        content = b"" if part is None else hashlib.sha256(part.to_bytes()).digest()
+        if contents.setdefault(key, content) != content:
+            raise ValueError(
+                f"part {key!r} came twice with different content: the data changed meanwhile, or two parts share a key."
+            )
+        found[key] = part
+    missing = [key for key in wanted if key not in found]
+    if missing:
+        raise ValueError(f"{len(missing)} of {len(wanted)} parts are missing: {_listed(missing)}; compute them again.")
+    unknown = sorted(map(repr, set(found) - set(wanted)))
+    if unknown:
+        raise ValueError(f"there are parts that nobody asked for: {', '.join(unknown[:5])}.")
+    return merge_tree([found[key] for key in wanted])
 
 
-def current_client() -> Any:
-    """Return the client that this process has opened, if any."""
-    if "distributed" not in sys.modules:
-        return None
-    try:
-        return sys.modules["distributed"].default_client()
-    except ValueError:
-        return None
+def merge_tree(parts: Sequence[GroupMoments | None]) -> GroupMoments:
+    """Merge neighbours until one is left; None stands for a part without rows."""
+    level = list(parts)
+    while len(level) > 1:
+        level = [merge_pair(*level[i : i + 2]) for i in range(0, len(level), 2)]
+    if not level or level[0] is None:
+        raise ValueError("there is no row; check the source, and that not all weights are zero.")
+    return level[0]
 
 
-def _with_code(moments: GroupMoments | None) -> tuple[GroupMoments | None, str]:
-    return moments, code_of_parts()
+def merge_pair(first: GroupMoments | None, second: GroupMoments | None = None) -> GroupMoments | None:
+    """Merge two neighbours of the tree."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first.merge(second)
 
 
-def _kept(dask: Any, tasks: Tasks, client: Any, kept: KeptParts, asked: Any) -> list[GroupMoments | None]:
-    """Return the moments of all partitions; what was computed is stored at once, what is stored is not computed."""
-    keys = [{"partition": key, "number": number, "asked": repr(asked)} for number, (key, _) in enumerate(tasks)]
-    found = {number: moments for number, key in enumerate(keys) if (moments := kept.get(key)) is not None}
-    missing = [number for number in range(len(tasks)) if number not in found]
-    labelled = dask.delayed(_with_code, pure=True)
-    todo = [labelled(tasks[number][1]) for number in missing]
-
-    def take(position: int, result: tuple[GroupMoments | None, str]) -> None:
-        moments, code = result
-        if code != code_of_parts():
-            raise RuntimeError("a worker has another version of fairpca than this process; give both the same.")
-        if moments is not None:
-            kept.put(keys[missing[position]], moments)
-            found[missing[position]] = moments
-
-    if client is not None:
-        gather(client, client.compute(todo), take)
-    else:
-        for start in range(0, len(todo), _AT_ONCE):
-            for position, result in enumerate(dask.compute(*todo[start : start + _AT_ONCE]), start):
-                take(position, result)
-    return [found.get(number) for number in range(len(tasks))]
-
-
-def gather(client: Any, submitted: list[Any], take: Callable[[int, Any], None]) -> None:
-    """Hand over the results of futures as they come; a cluster that is gone is an error soon."""
-    futures = {future: number for number, future in enumerate(submitted)}
-    there = attendance.Attendance(client, lambda: _lost(client))
-    try:
-        while futures:
-            for future in there.finished(futures):
-                if future.status == "cancelled":
-                    raise _lost(client)
-                if result := there.result(future):
-                    take(futures.pop(future), *result)
-    finally:
-        if futures and there.threads():
-            client.cancel(list(futures))
-
-
-def _lost(client: Any) -> RuntimeError:
-    address = getattr(client.scheduler, "addr", "")
-    return RuntimeError(
-        f"The Dask cluster {address} lost its scheduler, or all its workers for {attendance.PATIENCE:g} s. Start it "
-        "again, then the same call; with store=… the partitions that were finished are kept."
-    )
+def _listed(keys: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, keys[:5])) + (", …" if len(keys) > 5 else "")

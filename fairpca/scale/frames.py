@@ -12,7 +12,7 @@ import pandas as pd
 from fairpca._moment_sums import MomentSums
 from fairpca._validation import Groups, encode_groups
 
-__all__ = ["Columns", "add_batch", "check_numbers", "rows_of"]
+__all__ = ["ColumnChoice", "add_batch", "check_numbers", "rows_of"]
 
 NO_NUMBERS = (
     "encode them as numbers, or name the columns to take as features (on the command line --features, or --drop those "
@@ -22,7 +22,7 @@ _BLOCK = 1024  # rows that are turned from columns into rows together, so that b
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnChoice:
     """Which columns hold groups, features and weights; what :meth:`of` was asked for, complete after :meth:`settled`.
 
     Attributes
@@ -49,7 +49,7 @@ class Columns:
     first: str = ""
 
     @classmethod
-    def of(cls, sensitive: str | Sequence[str], features: Sequence[str] | None, weight: str | None) -> Columns:
+    def of(cls, sensitive: str | Sequence[str], features: Sequence[str] | None, weight: str | None) -> ColumnChoice:
         """Check what a user gave."""
         names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
         if not names or not all(isinstance(name, str) for name in names):
@@ -74,7 +74,7 @@ class Columns:
             return None
         return [*self.sensitive, *self.features, *([] if self.weight is None else [self.weight])]
 
-    def settled(self, frame: Any, where: str) -> Columns:
+    def settled(self, frame: Any, where: str) -> ColumnChoice:
         """Compare with a batch; the first one decides what is not said."""
         present = list(map(str, frame.columns if isinstance(frame, pd.DataFrame) else frame.schema.names))
         twice = (
@@ -114,12 +114,12 @@ class Columns:
                     f"{where}: column {name!r} holds {kind}, but {before} in {self.first}; write it alike in all "
                     "parts, or groups would be told apart by how they are written."
                 )
-        return Columns(
+        return ColumnChoice(
             self.sensitive, features, self.weight, kinds, self.closed or self.features is None, self.first or where
         )
 
 
-def add_batch(sums: MomentSums, frame: Any, columns: Columns, where: str) -> int:
+def add_batch(sums: MomentSums, frame: Any, columns: ColumnChoice, where: str) -> int:
     """Add the rows of a frame (pandas or Arrow) to the sums; returns their number."""
     n, X, groups, weights = rows_of(frame, columns, where)
     if n:
@@ -131,7 +131,7 @@ def add_batch(sums: MomentSums, frame: Any, columns: Columns, where: str) -> int
     return n
 
 
-def rows_of(frame: Any, columns: Columns, where: str) -> tuple[int, np.ndarray, Groups, np.ndarray | None]:
+def rows_of(frame: Any, columns: ColumnChoice, where: str) -> tuple[int, np.ndarray, Groups, np.ndarray | None]:
     """Return the number of rows of a frame, and their features, groups and weights; those of weight 0 are left out."""
     assert columns.features is not None
     n = len(frame) if isinstance(frame, pd.DataFrame) else frame.num_rows
@@ -153,7 +153,7 @@ def rows_of(frame: Any, columns: Columns, where: str) -> tuple[int, np.ndarray, 
     return n, X, groups, weights
 
 
-def check_numbers(X: np.ndarray, columns: Columns, where: str) -> None:
+def check_numbers(X: np.ndarray, columns: ColumnChoice, where: str) -> None:
     """Raise for values that are missing or infinite."""
     if not np.isfinite(X.sum()):  # one pass; only what fails it is looked at
         wrong = _what_is_wrong(X, columns.features or ())

@@ -11,16 +11,15 @@ import numpy as np
 
 from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
-from fairpca._validation import Groups, check_number
+from fairpca._validation import Groups, check_number, sorted_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.scale.batches import with_typed_labels
-from fairpca.scale.frames import Columns
+from fairpca.scale.frames import ColumnChoice
 from fairpca.scale.mmd import kernel_sums, numbered_rows, project
-from fairpca.scale.samples import RowSample
 from fairpca.solvers import SolverResult
-from fairpca.solvers.mbf import Comparison, MBFSettings, solve_mbf
+from fairpca.solvers.mbf import ComparedRows, MBFSettings, solve_mbf
 
-__all__ = ["GatheredRows", "gather_rows", "solve_in_batches"]
+__all__ = ["GatheredRows", "RowSample", "gather_rows", "solve_in_batches"]
 
 _ROUNDS = 4  # searches, each of which costs an exact value of all rows
 _CLOSE = 0.8  # share of tau from which on the exact value is near enough to stop
@@ -76,7 +75,7 @@ def gather_rows(
     sums: MomentSums | None = None
     sample = RowSample(sample_size, seed)
     names: Sequence[str] = ()
-    for first, X, groups, given in numbered_rows(source, Columns.of(sensitive, features, None)):
+    for first, X, groups, given in numbered_rows(source, ColumnChoice.of(sensitive, features, None)):
         names = given
         sums = MomentSums(X.shape[1]) if sums is None else sums
         sums.add(X, groups)
@@ -101,12 +100,10 @@ def solve_in_batches(
     sigma: float,
     settings: MBFSettings,
     *,
-    client: Any = None,
-    store: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> SolverResult:
     """Search on the sample until the exact MMD² of all rows meets `tau`; see :meth:`fairpca.MBFPCA.fit_batches`."""
-    comparison = Comparison(np.arange(len(data.centred)), data.groups.codes)
+    comparison = ComparedRows(np.arange(len(data.centred)), data.groups.codes)
 
     def search(target: float) -> SolverResult:
         return solve_mbf(data.centred, [comparison], n_components, target, sigma, settings, covariance=data.covariance)
@@ -114,7 +111,7 @@ def solve_in_batches(
     def exact(result: SolverResult) -> float:
         projection = _Projection(result.V, data.moments.mean)
         Z, groups = project(data.source, projection, sensitive=data.sensitive, features=data.features)
-        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads, client=client, store=store).total()
+        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads).total()
         if progress is not None:
             seconds = perf_counter() - data.began
             progress(f"{seconds:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")
@@ -244,3 +241,81 @@ def _guide_bound(value: float, sampled: np.ndarray, counts: np.ndarray) -> float
         off = 2 * (np.sqrt(1 / m) + np.sqrt(1 / n)) + slack
         total += off * (off + 2 * np.sqrt(max(value, 0.0)))
     return float(total)
+
+
+_LEAST = 50  # rows of each group, however small its share
+
+
+class RowSample:
+    """The rows with the smallest of random keys: a simple random sample, whatever the batches and their order.
+
+    Every row has a key, drawn from the seed and its number, so samples of parts merge into the sample of all. Of each
+    group at least 50 rows are kept, where it has them.
+
+    Parameters
+    ----------
+    size : int
+        Rows to keep.
+    seed : int, default=0
+        Source of the keys.
+    """
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.size, self.seed = size, seed
+        self.keys = np.empty(0)
+        self.codes = np.empty(0, dtype=np.int64)
+        self.rows: np.ndarray | None = None
+        self._position: dict[Any, int] = {}
+
+    def add(self, first: int, X: np.ndarray, groups: Groups) -> None:
+        """Add rows, of which the first has the number `first` in the whole."""
+        at = np.array(
+            [self._position.setdefault(label, len(self._position)) for label in groups.labels], dtype=np.int64
+        )
+        self._take(_keys(self.seed, first, len(X)), at[groups.codes], X)
+
+    def merge(self, other: RowSample) -> None:
+        """Add the sample of other rows, numbered otherwise, with the same size and seed."""
+        if (self.size, self.seed) != (other.size, other.seed):
+            raise ValueError("samples merge if their size and seed are the same.")
+        if other.rows is not None:
+            at = np.array([self._position.setdefault(label, len(self._position)) for label in other._position])
+            self._take(other.keys, at[other.codes], other.rows)
+
+    def groups(self) -> Groups:
+        """Groups of the rows kept, sorted."""
+        labels = sorted_labels(self._position)
+        where = np.array([labels.index(label) for label in self._position], dtype=np.int64)
+        return Groups(tuple(labels), where[self.codes])
+
+    def _take(self, keys: np.ndarray, codes: np.ndarray, X: np.ndarray) -> None:
+        if self.rows is not None and self.keys.size >= self.size:
+            # Most rows of a long stream are neither among the smallest keys of all nor among those of their group.
+            last = np.partition(self.keys, self.size - 1)[self.size - 1]
+            own = np.array([self._last_of(g) for g in range(len(self._position))])
+            chosen = (keys <= last) | (keys <= own[codes])
+            keys, codes, X = keys[chosen], codes[chosen], X[chosen]
+        self.keys, self.codes = np.concatenate((self.keys, keys)), np.concatenate((self.codes, codes))
+        self.rows = X.copy() if self.rows is None else np.concatenate((self.rows, X))
+        order = np.argsort(self.keys, kind="stable")
+        sorted_codes = self.codes[order]
+        rank = np.empty(order.size, dtype=np.int64)  # within the group
+        by_group = np.argsort(sorted_codes, kind="stable")
+        starts = np.searchsorted(sorted_codes[by_group], np.arange(len(self._position)))
+        rank[by_group] = np.arange(order.size) - starts[sorted_codes[by_group]]
+        kept = order[(np.arange(order.size) < self.size) | (rank < _LEAST)]
+        self.keys, self.codes, self.rows = self.keys[kept], self.codes[kept], self.rows[kept]
+
+    def _last_of(self, g: int) -> float:
+        """Key above which no row of a group is kept for the group's sake."""
+        keys = self.keys[self.codes == g]
+        return float(np.partition(keys, _LEAST - 1)[_LEAST - 1]) if keys.size >= _LEAST else np.inf
+
+
+def _keys(seed: int, first: int, n: int) -> np.ndarray:
+    """Return the keys of rows first … first + n - 1: each a function of the seed and its number alone."""
+    generator = np.random.Philox(key=seed)
+    generator.advance(int(first) // 4)  # four numbers a step
+    skip = int(first) % 4
+    bits = generator.random_raw(n + skip)[skip:]
+    return bits / 2.0**64

@@ -1,8 +1,7 @@
-"""Exact MMD² of many rows by pairs of blocks: each pair a number under a key, computed anywhere, once."""
+"""Compute the exact MMD² of many rows by pairs of blocks."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,13 +11,11 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from fairpca._options import Estimator
+from fairpca._options import MMDEstimator
 from fairpca._validation import Groups, check_choice, check_number, check_rows, encode_groups, sorted_labels
 from fairpca.scale.batches import stream, typed_labels
-from fairpca.scale.cluster import gather
-from fairpca.scale.frames import Columns, check_numbers, rows_of
-from fairpca.scale.parts import Kept, code_of
-from fairpca.scale.sources import is_csv
+from fairpca.scale.frames import ColumnChoice, check_numbers, rows_of
+from fairpca.scale.readers import is_csv
 
 __all__ = ["KernelSums", "kernel_sums", "mmd_squared", "project"]
 
@@ -43,9 +40,9 @@ class KernelSums:
     counts: np.ndarray
     sums: np.ndarray
 
-    def pairwise(self, estimator: Estimator = "biased") -> np.ndarray:
+    def pairwise(self, estimator: MMDEstimator = "biased") -> np.ndarray:
         """Return MMD² between every two groups, shape (n_groups, n_groups)."""
-        check_choice("estimator", estimator, get_args(Estimator))
+        check_choice("estimator", estimator, get_args(MMDEstimator))
         within = np.diagonal(self.sums)
         if estimator == "biased":
             within = within / self.counts**2
@@ -59,7 +56,7 @@ class KernelSums:
         np.fill_diagonal(table, 0.0)
         return np.maximum(table, 0.0) if estimator == "biased" else table
 
-    def largest(self, estimator: Estimator = "biased") -> float:
+    def largest(self, estimator: MMDEstimator = "biased") -> float:
         """Return the largest MMD² of two groups, as :func:`fairpca.metrics.mmd_squared` does."""
         table = self.pairwise(estimator)
         return float(table[np.triu_indices(len(table), 1)].max())
@@ -74,13 +71,11 @@ def mmd_squared(
     sensitive_features: Any,
     sigma: float,
     *,
-    estimator: Estimator = "biased",
+    estimator: MMDEstimator = "biased",
     n_jobs: int = 1,
-    client: Any = None,
-    store: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> float:
-    """Return MMD² between the groups as :func:`fairpca.metrics.mmd_squared` does, for more rows, and resumably.
+    """Return MMD² between the groups as :func:`fairpca.metrics.mmd_squared` does, for more rows.
 
     Time grows with n², which no trick here changes; memory with n. For more than two groups the largest over pairs.
 
@@ -90,10 +85,6 @@ def mmd_squared(
         As in :func:`fairpca.metrics.mmd_squared`. :func:`project` makes Z from rows that do not fit in memory.
     n_jobs : int, default=1
         Threads; the result does not depend on it.
-    client : distributed.Client, optional
-        A Dask cluster that computes instead of threads; the result does not depend on it either.
-    store : path or Store, optional
-        Keeps each pair of blocks under its content, so that a run that was stopped goes on.
     progress : callable, optional
         Called with (finished, total) after each pair of blocks.
 
@@ -101,7 +92,7 @@ def mmd_squared(
     -------
     float
     """
-    sums = kernel_sums(Z, sensitive_features, sigma, n_jobs=n_jobs, client=client, store=store, progress=progress)
+    sums = kernel_sums(Z, sensitive_features, sigma, n_jobs=n_jobs, progress=progress)
     if len(sums.labels) < 2:
         raise ValueError(f"sensitive_features has a single group ({sums.labels[0]!r}); MMD compares at least two.")
     return sums.largest(estimator)
@@ -113,8 +104,6 @@ def kernel_sums(
     sigma: float,
     *,
     n_jobs: int = 1,
-    client: Any = None,
-    store: Any = None,
     progress: Callable[[int, int], None] | None = None,
     block: int = BLOCK,
 ) -> KernelSums:
@@ -122,7 +111,7 @@ def kernel_sums(
 
     Parameters
     ----------
-    Z, sensitive_features, sigma, n_jobs, client, store, progress
+    Z, sensitive_features, sigma, n_jobs, progress
         As in :func:`mmd_squared`.
     block : int, default=32768
         Rows of a block, at most. A block holds rows of one group only.
@@ -141,7 +130,7 @@ def kernel_sums(
         for index in [groups.rows(g)]
         for start in range(0, index.size, block)
     ]
-    values = _block_sums([data for _, data in blocks], float(sigma), n_jobs, client, store, progress)
+    values = _block_sums([data for _, data in blocks], float(sigma), n_jobs, progress)
     m = len(groups.labels)
     terms: list[list[list[float]]] = [[[] for _ in range(m)] for _ in range(m)]
     for (i, j), value in values.items():
@@ -156,40 +145,18 @@ def _block_sums(
     blocks: Sequence[np.ndarray],
     sigma: float,
     n_jobs: int,
-    client: Any,
-    store: Any,
     progress: Callable[[int, int], None] | None,
 ) -> dict[tuple[int, int], float]:
     from fairpca.solvers.mmd.pair_sums import kernel_sum
 
     pairs = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
-    kept = None if store is None else Kept(store, "mmd/block pairs", code_of(kernel_sum))
-    names = [hashlib.sha256(data.tobytes()).hexdigest() for data in blocks] if kept else []
-    found: dict[tuple[int, int], float] = {}
-
-    def key(pair: tuple[int, int]) -> dict[str, Any]:
-        return {"sigma": sigma.hex(), "first": names[pair[0]], "second": names[pair[1]]}
-
-    if kept is not None:
-        found = {pair: value for pair in pairs if (value := kept.get_value(key(pair))) is not None}
-    todo = [pair for pair in pairs if pair not in found]
-
-    def take(number: int, value: float) -> None:
-        found[todo[number]] = value
-        if kept is not None:
-            kept.put_value(key(todo[number]), value)
-        if progress is not None:
-            progress(len(found), len(pairs))
-
-    if client is not None:
-        held = client.scatter(list(blocks), hash=False)
-        gather(client, [client.submit(kernel_sum, held[i], held[j], sigma, pure=False) for i, j in todo], take)
-    else:
-        with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            work = pool.map(lambda pair: kernel_sum(blocks[pair[0]], blocks[pair[1]], sigma), todo)
-            for number, value in enumerate(work):
-                take(number, value)
-    return {pair: found[pair] for pair in pairs}
+    values = []
+    with ThreadPoolExecutor(max(1, n_jobs)) as pool:
+        for value in pool.map(lambda pair: kernel_sum(blocks[pair[0]], blocks[pair[1]], sigma), pairs):
+            values.append(value)
+            if progress is not None:
+                progress(len(values), len(pairs))
+    return dict(zip(pairs, values, strict=True))
 
 
 def project(
@@ -211,7 +178,7 @@ def project(
     """
     position: dict[Any, int] = {}
     projected, codes = [], []
-    for _, X, groups, names in numbered_rows(source, Columns.of(sensitive, features, None)):
+    for _, X, groups, names in numbered_rows(source, ColumnChoice.of(sensitive, features, None)):
         at = np.array([position.setdefault(label, len(position)) for label in groups.labels])
         named = pd.DataFrame(X, columns=names, copy=False) if hasattr(model, "feature_names_in_") else X
         projected.append(np.asarray(model.transform(named)))
@@ -229,7 +196,7 @@ def ordered(labels: Sequence[Any], codes: np.ndarray) -> Groups:
     return Groups(tuple(names), np.array([where[label] for label in labels], dtype=np.int64)[codes])
 
 
-def numbered_rows(source: Any, columns: Columns) -> Iterator[tuple[int, np.ndarray, Groups, tuple[str, ...]]]:
+def numbered_rows(source: Any, columns: ColumnChoice) -> Iterator[tuple[int, np.ndarray, Groups, tuple[str, ...]]]:
     """Yield (number of the first row, rows, groups, features) of each batch; what is no number is an error."""
     first = 0
     for where, frame, settled in stream(source, columns):

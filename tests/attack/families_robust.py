@@ -11,7 +11,7 @@ from hostile_spectra import hostile_moments
 
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups, solve_rfpca_subgradient
 from fairpca.solvers.rfpca._boundary import PencilBoundary
-from fairpca.solvers.rfpca.objective import Variant
+from fairpca.solvers.rfpca.objective import RFPCAVariant
 from fairpca.solvers.rfpca.subgradient import Retraction
 
 __all__ = ["FAMILIES"]
@@ -67,7 +67,7 @@ def _exact(
     printed: bool,
     boundary: PencilBoundary | None,
 ) -> Iterator[Finding]:
-    variant: Variant = "printed" if printed else "corrected"
+    variant: RFPCAVariant = "printed" if printed else "corrected"
     result = solve_rfpca(M, shares, d, lam, eps, variant=variant, boundary=boundary)
     traces = np.trace(M, axis1=1, axis2=2)
 

@@ -1,29 +1,80 @@
-"""The benchmark of scale runs and reports what it measured."""
+"""The study of scale: sizes as asked, values that can be checked, a process of its own for each."""
 
-import bench_scale as scale
+import bench_scale as bench
+import numpy as np
+import pandas as pd
 import pytest
 
-pytest.importorskip("pyarrow")
+from fairpca import GroupMoments
+from fairpca.companion import stored
+from fairpca.companion._frames import canonical_json
 
 
-def test_quick_run_reports(capsys, monkeypatch):
-    monkeypatch.setattr(scale, "_ROWS", {True: 3000, False: 3000})
-    monkeypatch.setattr(scale, "_GENERATED", {True: 2000, False: 2000})
-    monkeypatch.setattr(scale, "in_own_process", lambda function, **size: function(**size))
-    monkeypatch.setattr(scale, "on_workers", lambda **size: {"seconds_1": 2.0, "seconds_2": 1.0, "same_bits": 1.0})
-    table = scale.run(quick=True).set_index("measured")
-    assert table.loc["Dask, two processes, seconds", "ratio"] == 0.5
-    unknown = table.index[table["value"].isna()]
-    assert all(name.startswith("dask-ml") and "pip install dask-ml" in name for name in unknown), unknown
-    assert (
-        any(name.startswith("dask-ml") for name in table.index)
-        and "scikit-learn IncrementalPCA, seconds" in table.index
+def test_generated_rows_are_the_same_at_every_pass():
+    generated = bench.Generated(1000, 3, 4, size=300)
+    first, second = list(generated), list(generated)
+    assert [len(frame) for frame in first] == [300, 300, 300, 100] and generated.seconds > 0
+    for one, other in zip(first, second, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    means = pd.concat(first).groupby("group")["x0"].mean()
+    assert list(means.index) == [0, 1, 2, 3]
+    np.testing.assert_allclose(means, np.arange(4), atol=0.3)
+
+
+def test_measures():
+    found = bench.in_batches(n=3000, p=4, m=2)
+    assert found["resident_megabytes"] > 50 and 0 < found["standardised_error"] < 6 and found["seconds"] > 0
+    exact, shifted = bench.accuracy(offset=1.0, n=3000), bench.accuracy(offset=1e8, n=3000)
+    assert exact["error_batches"] < 1e-14 and shifted["error_batches"] < 1e-8
+    assert shifted["error_naive"] > 1e-3 > exact["error_naive"]
+
+
+def test_accuracy_is_against_an_exact_covariance(monkeypatch):
+    """Steps of 1/128 about the offset: NumPy's covariance of the same rows, where nothing is large."""
+    seen = []
+    original = GroupMoments.from_batches
+    monkeypatch.setattr(
+        GroupMoments, "from_batches", lambda frames, **options: seen.append(frames) or original(frames, **options)
     )
-    measured = table["value"].drop(["error at offset 1", *unknown])
-    assert (table.loc[[f"{kind}: reading, CPU seconds" for kind in ("Parquet", "CSV")], "ratio"] == 1.0).all() and (
-        measured >= 0
-    ).all()
-    assert table.loc["permuted partitions, relative difference", "value"] < 1e-12
-    assert table.loc["error at offset 1e+08", "value"] < 1e-8
-    printed = capsys.readouterr().out
-    assert printed.count("\n") == len(table) and printed.count("not measured") == len(unknown)
+    assert bench.accuracy(offset=5.0, n=3000)["error_naive"] < 1e-13
+    rows = pd.concat(seen[0])[list("abc")].to_numpy()
+    np.testing.assert_allclose(np.cov(rows.T), np.eye(3), atol=0.08)
+    np.testing.assert_allclose(rows.mean(axis=0), 5.0, atol=0.1)
+
+
+def test_a_process_of_its_own_and_its_errors():
+    found = bench.measured("accuracy", offset=1e4, n=2000)
+    assert found == bench.accuracy(offset=1e4, n=2000)
+    with pytest.raises(RuntimeError, match=r"accuracy\(.*\) failed"):
+        bench.measured("accuracy", offset=1e4, n=-1)
+
+
+@pytest.mark.parametrize("name", ["cost", "mmd"])
+def test_the_stored_tables_are_those_of_the_study(name):
+    kept = stored(f"scale/{name}")
+    assert {canonical_json(cell) for cell in bench.settings(False)[name]} == set(kept.cells["cell"])
+    keys = [column for column in kept.table if column != "value"]
+    again = bench.tabulate(kept.cells).sort_values(keys)[[*keys, "value"]].reset_index(drop=True)
+    expected = kept.table.sort_values(keys)[[*keys, "value"]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(again, expected, check_dtype=False)
+
+
+def test_seconds_are_those_of_all_rows_without_the_first_call(monkeypatch):
+    """A clock that runs only while something is computed: fifty seconds to compile, then three for the rows."""
+    clock = [100.0]
+
+    def computed(Z, groups, sigma):
+        clock[0] += 3.0 if len(Z) == 600 else 50.0
+        return 0.25
+
+    monkeypatch.setattr(bench, "process_time", lambda: clock[0])
+    monkeypatch.setattr(bench.scale, "mmd_squared", computed)
+    found = bench.block_pairs(n=600, d=3)
+    assert (found["seconds"], found["mmd2"]) == (3.0, 0.25)
+    assert found["nanoseconds_a_pair"] == pytest.approx(3e9 / (600 * 600 / 2))
+
+
+def test_the_discrepancy_of_a_stored_size_is_found_again():
+    """Rows follow from the size alone, so a quick run says whether a machine agrees with what is stored."""
+    kept = stored("scale/mmd").cells.set_index(["method", "n"])["mmd2"]
+    assert bench.block_pairs(n=10_000, d=10)["mmd2"] == pytest.approx(kept["block_pairs", 10_000], rel=1e-6)

@@ -1,6 +1,9 @@
 """Second-moment matrices that are hard for eigenvalue optimisation, and a second solver to compare with."""
 
+import math
+
 import numpy as np
+from referee import STRICT, faults
 
 KINDS = ["wishart", "integer_diagonal", "low_rank", "proportional", "identity", "equal", "near_crossing", "zero_group"]
 
@@ -32,21 +35,51 @@ def own_sums(M, d):
     return np.linalg.eigvalsh(M)[:, ::-1][:, :d].sum(axis=1)
 
 
-def losses(M, V):
-    """Losses of the map V (Lemma 4.7 for orthonormal V, and their definition for an affine one)."""
-    P = V @ V.T
-    error = [np.trace((np.eye(len(P)) - P) @ C @ (np.eye(len(P)) - P)) for C in M]
-    best = np.trace(M, axis1=1, axis2=2) - own_sums(M, V.shape[1] if V.ndim == 2 else 1)
-    return np.array(error) - best
+def criterion(objective, M, kept, d):
+    """The value of a criterion by its definition, from variances that the groups keep, of shape (..., groups)."""
+    traces = np.trace(M, axis1=1, axis2=2)
+    if objective == "nash":
+        return np.prod(kept ** (1 / len(M)), axis=-1)
+    references = {"loss": own_sums(M, d), "error": traces}
+    return kept.min(axis=-1) if objective == "variance" else (references[objective] - kept).max(axis=-1)
 
 
-def relaxation_value(M, references, d):
+def certify(M, d, result, objective="loss", tol=1e-9):
+    """Assert what a solution must satisfy, recomputed from basis, eigenvalues and weights; return the losses."""
+    assert not faults("minmax", result, M, d, objective, rounding=1e-9 if objective == "nash" else STRICT)
+    U, lam = result.extra.get("basis", result.V), result.extra.get("eigenvalues", np.ones(d))
+    kept = np.einsum("ij,gik,kj,j->g", U, M, U, lam)
+    traces, best = np.trace(M, axis1=1, axis2=2), own_sums(M, d)
+    losses, scale = best - kept, traces.max()
+    for name, values in {"variances": kept, "errors": traces - kept, "losses": losses}.items():
+        np.testing.assert_allclose(result.extra[name], values, rtol=1e-9, atol=1e-11 * scale, err_msg=name)
+    assert len(lam) - d == result.extra["extra_dimensions"] <= (math.isqrt(8 * len(M) + 1) - 3) // 2
+    varies = traces > (1e-27 * scale if objective in ("variance", "nash") else -1.0)
+    M, traces, best, kept, w = (a[varies] for a in (M, traces, best, kept, result.extra["weights"]))
+    total = np.linalg.eigvalsh(np.tensordot(w, M, 1))[-d:].sum()
+    if objective == "nash":
+        gap = total / len(w) / np.prod(w ** (1 / len(w))) / criterion("nash", M, kept, d) - 1
+        assert -1e-13 <= gap <= 1e-8
+    else:
+        references = {"loss": best, "error": traces, "variance": 0 * traces}[objective]
+        cost = (references - kept).max()
+        deciding = traces[references - kept + 1e-14 * traces >= cost].max()
+        assert -1e-13 * scale <= cost - (w @ references - total) <= tol * abs(cost) + 2e-14 * deciding
+    assert result.status == "optimal"
+    return losses
+
+
+def relaxation_value(objective, M, d):
     """Value of the relaxation (4) by CVXPY, written out independently of the package."""
     import cvxpy as cp
 
     p, scale = M.shape[1], np.trace(M, axis1=1, axis2=2).max()
     P = cp.Variable((p, p), PSD=True)
-    worst = cp.max(cp.hstack([a / scale - cp.trace((C / scale) @ P) for C, a in zip(M, references, strict=True)]))
-    problem = cp.Problem(cp.Minimize(worst), [np.eye(p) >> P, cp.trace(P) == d])
+    kept = cp.hstack([cp.trace((C / scale) @ P) for C in M])
+    references = own_sums(M, d) if objective == "loss" else np.trace(M, axis1=1, axis2=2)
+    goal = {
+        "variance": cp.min(kept), "nash": cp.sum(cp.log(kept)) / len(M),
+    }.get(objective, -cp.max(references / scale - kept))  # fmt: skip
+    problem = cp.Problem(cp.Maximize(goal), [np.eye(p) >> P, cp.trace(P) == d])
     problem.solve(solver=cp.CLARABEL)
-    return problem.value * scale
+    return scale * {"variance": problem.value, "nash": np.exp(problem.value)}.get(objective, -problem.value)

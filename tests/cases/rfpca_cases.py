@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from fairpca.solvers.rfpca import ComplementObjective
+
 KINDS = (
     "wishart",
     "integer_diagonal",
@@ -92,3 +94,27 @@ def brute_force(moments, shares, lam, eps, printed):
             centre, width = local[np.argmin(values)], width / 80
             best = min(best, values.min())
     return best
+
+
+def adversarial_problem(rng):
+    """Return an instance that may be singular, tied, ill-conditioned, lopsided, or outside conditions (i) and (ii)."""
+    p = int(rng.integers(2, 8))
+    k, kind = int(rng.integers(1, p)), int(rng.integers(0, 5))
+
+    def moment():
+        R = rng.standard_normal((p, p))
+        if kind == 1:
+            return np.diag(rng.integers(0, 4, p).astype(float))
+        if kind == 2:
+            return np.outer(R[0], R[0])
+        if kind == 3:
+            return np.diag(10.0 ** rng.uniform(-4, 1, p))
+        return np.eye(p) + 1e-3 * R @ R.T if kind == 4 else R @ R.T / p
+
+    moments = np.array([moment(), moment()])
+    share = rng.uniform(0.02, 0.98)
+    mean = np.trace(moments, axis1=1, axis2=2) / p
+    eps = rng.uniform(0, 3, 2) * mean * rng.integers(0, 2, 2) * rng.choice([0.01, 1])
+    lam = float(rng.choice([0, 0.1, 0.5, 1, 2.5, 20]))
+    reading = "printed" if rng.random() < 0.5 else "corrected"
+    return ComplementObjective(moments, np.array([share, 1 - share]), k, lam, eps, reading)

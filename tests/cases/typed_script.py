@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca import PCA, MeanFairPCA, MinMaxFairPCA
-from fairpca.own_data import Prepared, Rules, SavedModel, Table, load_model, prepare, read_table
 from fairpca.report import Comparison, Interval, Settings, compare, mean_interval
+from fairpca.tables import Prepared, Rules, SavedModel, Table, load_model, prepare, read_table
 
 
 def projected(table: pd.DataFrame, groups: pd.Series) -> np.ndarray:

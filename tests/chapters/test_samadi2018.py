@@ -123,10 +123,10 @@ def test_figure_1_is_the_error_of_rows(few_faces, setting, protocol):
 def test_figures_3_and_4_on_faces_follow_the_script(few_faces, reading):
     """Losses of rows; the script's step 20 / d and five rounds; the certified optimum below it."""
     X, sex = few_faces
-    page = functions("samadi2018/faces")
+    page = functions("samadi2018/credit")
     page["faces_rows"] = lambda: few_faces
     tables = {
-        method: pd.DataFrame(page["curves"](dataset="lfw", setting="", method=method, protocol=protocol))
+        method: pd.DataFrame(page["faces_curves"](dataset="lfw", setting="", method=method, protocol=protocol))
         .set_index(["d", "metric"])["value"]
         for method, protocol in (("pca", reading), ("fairpca", reading), ("mw", "printed"))
     }  # fmt: skip
@@ -269,8 +269,8 @@ def test_the_gap_of_the_whole_set_is_still_there(share, expected):
 
 @pytest.mark.parametrize(("times", "expected"), [(2.1, True), (1.9, False)])
 def test_much_higher_is_twice_as_high_everywhere(times, expected):
-    page, loss = functions("samadi2018/faces"), pd.Series(1.0, index=range(1, 21))
+    page, loss = functions("samadi2018/credit"), pd.Series(1.0, index=range(1, 21))
     women = 3 * loss
     women[4] = times
-    page["found"] = lambda method, metric, reading: women if metric == "loss_female" else loss
+    page["of_faces"] = lambda method, metric, reading: women if metric == "loss_female" else loss
     assert page["much_higher"]("text")[0] == [expected]

@@ -196,7 +196,7 @@ TABLES: dict[str, tuple[Callable[[Path], None], list[str]]] = {
         units,
         [
             "fit minmax {} --header no --sensitive column6 --out p.csv",
-            "fit minmax {} --header no --sensitive column6 --target column5 --far keep --out p.csv --report",
+            "fit minmax {} --header no --sensitive column6 --target column5 --outliers keep --out p.csv --report",
             "fit mbfpca {} --header no --sensitive column6 --components-out c.csv --set tau=0.05 --set random_state=0",
             "fit pca {} --sensitive column6 --out p.csv",
             "apply {} {} --out a.csv",

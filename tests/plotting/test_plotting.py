@@ -85,14 +85,6 @@ def test_style_is_opaque_white_and_sized_for_the_book():
     assert (luminance("white") + 0.05) / (luminance(plt.rcParams["text.color"]) + 0.05) > 7
 
 
-def test_new_axes_leave_other_figures_alone():
-    before = plt.rcParams["axes.grid"]
-    ax = plotting.new_axes()
-    assert plt.rcParams["axes.grid"] == before
-    assert not ax.spines["top"].get_visible() and ax.figure.get_figwidth() == 7.0
-    assert plotting.new_axes(ax) is ax
-
-
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     real = builtins.__import__
 

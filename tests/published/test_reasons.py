@@ -3,7 +3,7 @@
 import pytest
 
 from fairpca import published
-from fairpca.experiments.engine.runner import load_results
+from fairpca.companion import stored
 from fairpca.published.comparison import SUPPORT
 from fairpca.published.pages import UNKNOWN
 
@@ -25,7 +25,7 @@ def test_what_is_said_to_move_a_number_does_so(differing):
 
 
 def test_a_zero_classifier_is_one_by_our_count(differing):
-    table = load_results("vu2022/tables").table
+    table = stored("vu2022/tables").table
     zero = table[(table["metric"] == "zero_classifier") & (table["protocol"] == "printed")]
     share = zero.set_index(["dataset", "method"])["mean"]
     said = differing[differing["reason"].str.contains("w = 0", regex=False)]
@@ -34,7 +34,7 @@ def test_a_zero_classifier_is_one_by_our_count(differing):
 
 
 def test_ties_are_exact_on_some_split(differing):
-    cells = load_results("lee2022/table1").cells
+    cells = stored("lee2022/table1").cells
     smallest = cells.groupby(["dataset", "method", "setting", "d"])["eigengap"].min()
     said = differing[differing["reason"].str.startswith("Exact ties")]
     keys = said[["dataset", "method", "setting", "d"]].drop_duplicates().itertuples(index=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import _cli_fit, cli
+from fairpca import cli
 from fairpca.report import QUESTIONS, advise, known_methods
 
 WAYS = [
@@ -20,7 +20,7 @@ WAYS = [
 def test_every_way_ends_with_what_exists(answers):
     advice = advise(answers)
     settings = [f"{name}={value}" for name, value in advice.settings.items()]
-    estimator = _cli_fit.estimator_of(advice.method, 2, settings)
+    estimator = cli.estimator_of(advice.method, 2, settings)
     n = 600  # MMD² of alike groups is about two over their rows, which must lie below τ
     X, groups = np.random.default_rng(0).normal(size=(n, 5)), np.arange(n) % (2 if answers["groups"] == "two" else 3)
     assert estimator.set_params(n_components=2).fit(X, sensitive_features=groups).transform(X).shape[0] == n

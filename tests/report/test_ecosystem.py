@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 import fairpca
 from fairpca import PCA, MeanFairPCA, MinMaxFairPCA
-from fairpca.own_data import as_table, prepare
 from fairpca.report import Settings, compare, worst_group_error
+from fairpca.tables import as_table, prepare
 
 SCRIPT = Path(__file__).parents[1] / "cases" / "typed_script.py"
 QUICK = Settings(kernel_rows=60, permutations=5, folds=2, tree_rounds=0)

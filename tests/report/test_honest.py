@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
 from fairpca import cli
-from fairpca.own_data import Rules, as_table, prepare
 from fairpca.report import Settings, analyse, compare, rate_gap_interval
 from fairpca.report import analysis as analysis_module
 from fairpca.report.cells import parts_of, selected
 from fairpca.report.intervals import gap_by_chance
+from fairpca.tables import Rules, as_table, prepare
 
 QUICK = Settings(kernel_rows=150, permutations=10, folds=3, tree_rounds=5)
 
@@ -154,44 +153,16 @@ def test_what_chance_gives_is_what_permuted_groups_give():
 
 
 def test_random_groups_are_rarely_found_beyond_chance():
-    table = rare(900)
+    table = rare(600)
     rng, beyond = np.random.default_rng(0), 0
     y = table["callback"].to_numpy()
-    for _ in range(12):
-        found = compare(table[list("abcde")], rng.choice(list("ABCDEFGH"), 900), y, methods=["pca"], n_parts=2,
+    for _ in range(6):
+        found = compare(table[list("abcde")], rng.choice(list("ABCDEFGH"), 600), y, methods=["pca"], n_parts=2,
                         settings=Settings(60, 0, 2, 0))  # fmt: skip
         gap = found.frame.set_index("metric").loc["base_selection_gap:logistic"]
         beyond += gap["estimate"] > gap["chance"]
         assert (found.decisions["tpr"].isna() == (found.decisions["positives"] < 20)).all()
-    assert beyond <= 3
-
-
-def test_recovery_has_one_definition_and_its_interval_holds_the_truth():
-    rng, covered = np.random.default_rng(0), {0.0: 0, 1.0: 0}
-    for shift in covered:
-        for _ in range(25):
-            group = np.repeat(["a", "b"], [120, 200])
-            X = rng.normal(size=(320, 3))
-            X[group == "b", 0] += shift
-            found = compare(X, group, methods=["pca"], n_components=3, n_parts=2, settings=Settings(400, 0, 4, 0),
-                            preparation=Unchanged()).frame.set_index("metric")  # fmt: skip
-            assert "recovery" not in found.index
-            row = found.loc["linear_auc"]
-            covered[shift] += row["low"] <= norm.cdf(shift / np.sqrt(2)) <= row["high"]
-    assert min(covered.values()) >= 21, covered
-
-
-class Unchanged:
-    """A preparation that leaves rows as they are."""
-
-    def get_params(self, deep=True):
-        return {}
-
-    def fit_transform(self, X):
-        return X
-
-    def transform(self, X):
-        return X
+    assert beyond <= 2
 
 
 # --------------------------------------------------------------------------------------------------------------------

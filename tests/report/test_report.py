@@ -23,7 +23,7 @@ from fairpca.datasets import example
 from fairpca.metrics import reconstruction_errors
 from fairpca.report import Settings, analyse, report_schema
 from fairpca.report import analysis as analysis_module
-from fairpca.report.command import command as again
+from fairpca.report.build import command as again
 from fairpca.report.whole_table import errors_by_dimension
 
 # Ten tables that are in no paper of this book: what is sensitive, and what is to be predicted.
@@ -204,7 +204,7 @@ def test_stopped_while_building_leaves_nothing(penguins, tmp_path, number, statu
 
 
 def test_the_command_asks_for_what_was_asked():
-    rules = {"drop": ["a", "b,c"], "far": "keep", "max_missing": 0.2, "categories": ("d",), "scale": "standardise"}
+    rules = {"drop": ["a", "b,c"], "outliers": "keep", "max_missing": 0.2, "categories": ("d",), "scale": "standardise"}
     asked = {
         "data": "my table.csv", "sensitive": ["sex", "age"], "target": None, "components": [2, 4], "seed": 3,
         "methods": ["pca"], "parts": 3, "level": 0.95, "missing_groups": "own", "rules": rules,
@@ -212,18 +212,10 @@ def test_the_command_asks_for_what_was_asked():
     }  # fmt: skip
     words = shlex.split(again(asked))[1:]
     found = cli._parser("report").parse_args(words)
-    assert (found.data, found.sensitive, found.drop, found.far) == ("my table.csv", "sex,age", 'a,"b,c"', "keep")
+    assert (found.data, found.sensitive, found.drop, found.outliers) == ("my table.csv", "sex,age", 'a,"b,c"', "keep")
     assert (found.max_missing, found.category, found.separator, found.cut) == (0.2, "d", "tab", ["age=30,60"])
     assert (found.components, found.methods, found.parts, found.missing_groups) == ("2,4", "pca", 3, "own")
     assert not {"--scale", "--level", "--decimal", "--sheet", "--target"} & set(words), "defaults are left out"
-
-
-def test_the_schema_can_fail(penguins):
-    found = analyse(str(penguins), ["sex"], methods=["pca"], parts=2, components=[1], missing_groups="drop").as_dict()
-    jsonschema.validate(found, report_schema())
-    found["comparison"]["results"][0]["estimate"] = "much"
-    with pytest.raises(jsonschema.ValidationError, match="much"):
-        jsonschema.validate(found, report_schema())
 
 
 def test_carried_differences_add_up(penguins):

@@ -233,7 +233,6 @@ def test_types_and_columns_are_compared_between_files(people, tmp_path):
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"weight": "g"}, ValueError, "named twice"),
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"features": "x"}, ValueError, "must be a list"),
         (pd.DataFrame({"g": [1], "x": [1.0]}), {"features": []}, ValueError, "features is empty"),
-        (pd.DataFrame({"g": [1], "x": [1.0]}), {"store": "s.sqlite"}, ValueError, "keeps the parts of files"),
         (pd.DataFrame({"g": [1], "x": [-1.0]}), {"weight": "x", "features": ["x"]}, ValueError, "named twice"),
         (pd.DataFrame({"g": [1], "x": [1.0], "w": [-1.0]}), {"weight": "w"}, ValueError, "'w' is -1.0 in row 0"),
         (pd.DataFrame([[1, 2.0, 3.0]], columns=["g", "x", "x"]), {}, ValueError, "'x' occur twice"),
@@ -250,20 +249,12 @@ def test_what_cannot_be_read_is_explained(source, options, error, message):
 
 
 def test_pyarrow_is_asked_for(monkeypatch, tmp_path):
-    import builtins
+    from fairpca.scale import readers
 
-    real = builtins.__import__
+    def absent(name):
+        raise ImportError(name)
 
-    def without(name, *more, **options):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *more, **options)
-
-    import importlib
-
-    monkeypatch.setattr(importlib, "import_module", lambda name: without(name))
+    monkeypatch.setattr(readers, "import_module", absent)
     (tmp_path / "a.csv").write_text("x,g\n1,2\n")
-    from fairpca.scale import batches
-
     with pytest.raises(ImportError, match=r"pip install 'fairpca\[scale\]'"):
-        batches.moments_of_batches(tmp_path / "a.csv", sensitive="g")
+        GroupMoments.from_batches(tmp_path / "a.csv", sensitive="g")

@@ -122,26 +122,3 @@ def test_bad_partitions_are_named(people):
         GroupMoments.from_dask(people, sensitive="sex")
     with pytest.raises(ValueError, match="no column 'q'"):
         GroupMoments.from_dask(frame, sensitive="q")
-
-
-def test_partitions_that_are_kept_are_not_computed_again(people, tmp_path):
-    computed = []
-
-    def piece(number):
-        computed.append(number)
-        return people.iloc[250 * number : 250 * (number + 1)]
-
-    def frame():
-        parts = [dask.delayed(piece, pure=True)(number, dask_key_name=f"piece-{number}") for number in range(4)]
-        return dd.from_delayed(parts, meta=people.iloc[:0], verify_meta=False)
-
-    with dask.config.set(scheduler="synchronous"):
-        expected = GroupMoments.from_dask(frame(), sensitive="sex")
-        computed.clear()
-        store = tmp_path / "kept.sqlite"
-        assert_bits(GroupMoments.from_dask(frame(), sensitive="sex", store=store), expected)
-        assert sorted(computed) == [0, 1, 2, 3]
-        assert_bits(GroupMoments.from_dask(frame(), sensitive="sex", store=store), expected)
-        assert sorted(computed) == [0, 1, 2, 3]
-        GroupMoments.from_dask(frame(), sensitive="sex", features=["a"], store=store)
-        assert len(computed) == 8

@@ -65,6 +65,16 @@ def test_the_page_has_a_recipe_for_each_engine():
         assert "merge_parts" in text and len([line for line in text.splitlines() if line.strip()]) <= 13
 
 
+@missing("pyarrow")
+@missing("dask")
+def test_files_and_dask(frame, tmp_path):
+    """The recipe that needs the extra `scale`, which readers of the book do not have."""
+    names = {"people": frame, "folder": tmp_path, "GroupMoments": GroupMoments}
+    exec(compile(recipe("from_dask"), str(PAGE), "exec"), names)
+    assert_same(names["files"], frame)
+    assert_same(names["cluster"], frame)
+
+
 @missing("pyspark")
 @pytest.mark.filterwarnings("ignore")  # Spark's own, of newer versions of pandas
 def test_spark(frame, limit, monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA, PCA, GroupMoments, metrics, scale
 from fairpca._validation import encode_groups
-from fairpca.scale import parts as _parts
+from fairpca.scale.mbf import RowSample
 from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 
@@ -39,46 +39,15 @@ def test_blocks_of_any_size_give_the_metric(n_groups, seed, block, offset):
         np.testing.assert_allclose(found, known, atol=1e-12 if offset else 1e-14)
 
 
-def test_bits_do_not_depend_on_threads_and_pairs_are_computed_once(tmp_path, monkeypatch):
-    from fairpca.solvers.mmd import pair_sums
-
+def test_bits_do_not_depend_on_threads():
     rng = np.random.default_rng(0)
     Z, groups = rng.standard_normal((300, 3)), rng.integers(0, 2, 300)
-    reference = scale.kernel_sums(Z, groups, 2.0, block=40)
-    threaded = scale.kernel_sums(Z, groups, 2.0, block=40, n_jobs=3)
-    np.testing.assert_array_equal(reference.sums, threaded.sums)
-    calls = []
-    real = pair_sums.kernel_sum
-
-    def counting(first, second, sigma):
-        if len(calls) == 10:
-            raise KeyboardInterrupt
-        calls.append(sigma)
-        return real(first, second, sigma)
-
-    store = tmp_path / "pairs.sqlite"
-    monkeypatch.setattr(pair_sums, "kernel_sum", counting)
-    monkeypatch.setattr("fairpca.scale.mmd.code_of", lambda function: "one code")
-    with pytest.raises(KeyboardInterrupt):
-        scale.kernel_sums(Z, groups, 2.0, block=40, store=store)
-    monkeypatch.setattr(pair_sums, "kernel_sum", real)
-    steps = []
-    resumed = scale.kernel_sums(
-        Z, groups, 2.0, block=40, store=store, progress=lambda done, total: steps.append((done, total))
+    reference, steps = scale.kernel_sums(Z, groups, 2.0, block=40), []
+    threaded = scale.kernel_sums(
+        Z, groups, 2.0, block=40, n_jobs=3, progress=lambda done, total: steps.append((done, total))
     )
-    np.testing.assert_array_equal(resumed.sums, reference.sums)
-    pairs = steps[-1][1]
-    assert len(steps) == pairs - 10 and steps[-1] == (pairs, pairs)
-
-
-def test_bad_input_is_explained():
-    Z = np.zeros((4, 2))
-    with pytest.raises(ValueError, match="single group"):
-        scale.mmd_squared(Z, [0, 0, 0, 0], 1.0)
-    with pytest.raises(ValueError, match="has one row"):
-        scale.mmd_squared(Z, [0, 0, 0, 1], 1.0, estimator="unbiased")
-    with pytest.raises(ValueError, match="sigma=0 is out of range"):
-        scale.mmd_squared(Z, [0, 0, 1, 1], 0)
+    np.testing.assert_array_equal(reference.sums, threaded.sums)
+    assert steps == [(number, steps[0][1]) for number in range(1, len(steps) + 1)] and steps[-1][0] == steps[-1][1]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -94,7 +63,7 @@ def test_samples_of_parts_merge_into_the_sample_of_all(sizes, seed, size):
     labels = rng.choice(["a", "b", "rare"], n, p=[0.6, 0.37, 0.03])
 
     def sampled(edges):
-        sample = scale.RowSample(size, seed)
+        sample = RowSample(size, seed)
         for start, stop in edges:
             sample.add(start, X[start:stop], encode_groups(labels[start:stop]))
         return sample
@@ -102,7 +71,7 @@ def test_samples_of_parts_merge_into_the_sample_of_all(sizes, seed, size):
     ends = np.cumsum(sizes)
     edges = list(zip(ends - sizes, ends, strict=True))
     whole, parts = sampled([(0, n)]), sampled(edges)
-    backwards = scale.RowSample(size, seed)
+    backwards = RowSample(size, seed)
     for edge in edges[::-1]:
         backwards.merge(sampled([edge]))
     for other in (parts, backwards):
@@ -123,7 +92,7 @@ def test_samples_are_random_and_uniform():
     groups = encode_groups(np.zeros(20_000))
     means = []
     for seed in range(30):
-        sample = scale.RowSample(500, seed)
+        sample = RowSample(500, seed)
         for start in range(0, 20_000, 6000):
             sample.add(start, X[start : start + 6000], encode_groups(np.zeros(len(X[start : start + 6000]))))
         assert len(sample.keys) == 500 and groups.labels == sample.groups().labels
@@ -132,7 +101,7 @@ def test_samples_are_random_and_uniform():
     assert abs(np.mean(means) - 9999.5) < 4 * 20_000 / np.sqrt(12 * 500 * 30)
     assert 0.5 < np.std(means) / (20_000 / np.sqrt(12 * 500)) < 1.5
     with pytest.raises(ValueError, match="size and seed"):
-        scale.RowSample(5).merge(scale.RowSample(6))
+        RowSample(5).merge(RowSample(6))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -154,11 +123,11 @@ def batches(people):
     return [people.iloc[start : start + 160] for start in range(0, len(people), 160)]
 
 
-def test_a_sample_guides_and_all_rows_decide(people, batches, tmp_path):
+def test_a_sample_guides_and_all_rows_decide(people, batches):
     X, sex = people[list("abcde")], people["sex"]
     lines = []
     model = MBFPCA(2, tau=0.05, n_starts=1, random_state=0)
-    model.fit_batches(batches, sensitive="sex", sample_size=700, store=tmp_path / "s.sqlite", progress=lines.append)
+    model.fit_batches(batches, sensitive="sex", sample_size=700, progress=lines.append)
     extra = model.result_.extra
     assert model.result_.status == "converged" and model.mmd2_ <= 0.05
     Z = model.transform(X)
@@ -222,26 +191,22 @@ def test_an_exact_value_above_tau_sends_the_search_back():
     assert 8e-4 <= found.value <= 1e-3 and len(targets) == 2
 
 
-def test_what_fit_batches_refuses(batches):
-    with pytest.raises(TypeError, match="cannot be a generator"):
-        MBFPCA().fit_batches(iter(batches), sensitive="sex")
-    with pytest.raises(ValueError, match="fairness='eop'"):
-        MBFPCA(fairness="eop").fit_batches(batches, sensitive="sex")
-    with pytest.raises(ValueError, match="sample_size=3"):
-        MBFPCA().fit_batches(batches, sensitive="sex", sample_size=3)
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("single group", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 0], 1.0)),
+        ("has one row", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 0, 1], 1.0, estimator="unbiased")),
+        ("sigma=0 is out of range", lambda _: scale.mmd_squared(np.zeros((4, 2)), [0, 0, 1, 1], 0)),
+        ("cannot be a generator", lambda batches: MBFPCA().fit_batches(iter(batches), sensitive="sex")),
+        ("fairness='eop'", lambda batches: MBFPCA(fairness="eop").fit_batches(batches, sensitive="sex")),
+        ("sample_size=3", lambda batches: MBFPCA().fit_batches(batches, sensitive="sex", sample_size=3)),
+    ],
+)
+def test_what_is_refused_is_explained(batches, message, call):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(batches)
+
+
+def test_batches_of_a_single_group_are_announced(batches):
     with pytest.warns(UserWarning, match="single group"):
         MBFPCA().fit_batches([batch[batch["sex"] == "f"] for batch in batches], sensitive="sex")
-
-
-def test_kept_values_that_were_damaged_are_computed_again(tmp_path):
-    import sqlite3
-
-    kept = _parts.Kept(tmp_path / "s.sqlite", "mmd/block pairs", "code")
-    kept.put_value({"pair": 1}, 2.5)
-    assert kept.get_value({"pair": 1}) == 2.5 and kept.get_value({"pair": 2}) is None
-    with sqlite3.connect(tmp_path / "s.sqlite") as connection:
-        connection.execute("UPDATE cells SET payload = replace(payload, '2.5', '3.5')")
-    connection.close()
-    assert kept.get_value({"pair": 1}) is None
-    kept.put_value({"pair": 1}, 2.5)
-    assert kept.get_value({"pair": 1}) == 2.5

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import report
-from fairpca.experiments import load_results, stored_names
+from fairpca.companion import records
 from fairpca.published import papers, scoreboard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,34 +144,9 @@ def test_crate_is_current_and_valid() -> None:
         assert place.is_dir() if part["@id"].endswith("/") else place.is_file(), part
 
 
-def test_codemeta_uses_its_vocabulary() -> None:
-    told = json.loads((ROOT / "codemeta.json").read_text(encoding="utf8"))
-    text, texts = {"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    schema = {
-        "type": "object",
-        "required": ["@context", "@type", "name", "version", "license", "author", "programmingLanguage"],
-        "additionalProperties": False,
-        "properties": {
-            "@context": {"const": "https://w3id.org/codemeta/3.0"},
-            "@type": {"const": "SoftwareSourceCode"},
-            **dict.fromkeys(("name", "description", "applicationCategory"), text),
-            "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
-            "dateModified": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"},
-            "license": {"type": "string", "pattern": "^https://spdx.org/licenses/"},
-            "developmentStatus": {"enum": ["concept", "wip", "active", "inactive", "suspended", "abandoned"]},
-            **dict.fromkeys(("keywords", "softwareRequirements", "operatingSystem"), texts),
-            "programmingLanguage": {"required": ["@type", "name"]},
-            "author": {"type": "array", "items": {"required": ["@type", "name"]}, "minItems": 1},
-        },
-    }
-    jsonschema.validate(told, schema)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**told, "licence": "x"}, schema)
-
-
 def test_all_results_can_be_computed_in_an_afternoon() -> None:
     """The recorded processor seconds of all stored results, on two processors."""
-    seconds = sum(load_results(name).provenance["cpu_seconds"] for name in stored_names())
+    seconds = sum(record["cpu_seconds"] for record in records().values())
     assert seconds / 2 < MINUTES * 60
 
 

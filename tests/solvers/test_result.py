@@ -1,10 +1,12 @@
 """What a solver's result says of itself."""
 
 import math
+from time import perf_counter
 
 import numpy as np
 import pytest
 
+import fairpca
 from fairpca.solvers import SolverResult
 from fairpca.solvers.result import consistent_bound
 
@@ -42,3 +44,18 @@ def test_a_bound_beyond_the_cost_is_lowered_for_rounding_only():
     with pytest.warns(RuntimeWarning, match="contradicts the cost"):
         assert math.isnan(consistent_bound(1.0, 1.2, 0.1))
     assert math.isnan(consistent_bound(1.0, 1.2, 0.1, proof=False))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(fairpca.MeanFairPCA(2, projection=projection) for projection in ("orthogonal", "oblique")),
+        fairpca.PCA(2), fairpca.MinMaxFairPCA(2), fairpca.FPCA(2, mu=0.5), fairpca.RFPCA(2), fairpca.MBFPCA(2, tau=0.5),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_seconds_are_within_those_that_passed(model):
+    X, groups = np.random.default_rng(0).standard_normal((60, 5)), np.arange(60) % 2
+    before = perf_counter()
+    model.fit(X, sensitive_features=groups)
+    assert 0 < model.result_.seconds <= perf_counter() - before

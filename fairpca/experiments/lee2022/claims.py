@@ -11,18 +11,15 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-
-from fairpca import FPCA, GroupMoments, published
-from fairpca.datasets import load
 from fairpca.experiments.engine.runner import Cell, Profile, load_results
 from fairpca.experiments.engine.verdicts import Verdict, judge, register_claims
-from fairpca.experiments.lee2022._protocol import FPCA_METHODS
-from fairpca.metrics import explained_variance_percent
+
+from fairpca import published
+from fairpca.datasets import load
 from fairpca.synthetic import lee_synthetic2
 
 __all__ = ["fpca_seconds", "growth", "published_seconds"]
 
-_TAU = 1e-5
 # Powers of the dimension: what explodes, and what scales well.
 EXPLODES, SCALES = 3.5, 1.5
 
@@ -33,59 +30,6 @@ def _table(stem: str) -> pd.DataFrame:
 
 def _stated(id: str) -> float:
     return float(str(published.load_claims("lee2022").set_index("id")["value"][id]))
-
-
-def _fpca_without_mean_difference() -> float:
-    """Return the variance that FPCA keeps on synthetic data 1 when the samples' means are made equal first."""
-    data = load("synthetic1")
-    X = np.vstack([data.X[data.group_code == g] - data.X[data.group_code == g].mean(axis=0) for g in (0, 1)])
-    model = FPCA(2, delta=0.0, **FPCA_METHODS["fpca"]).fit(X, sensitive_features=np.sort(data.group_code))
-    return explained_variance_percent(data.X, model.components_.T)
-
-
-def judge_figure_1(*, id: str) -> dict[str, str]:
-    """Judge one statement about Figure 1."""
-    return _figure_1(id).findings()
-
-
-def _figure_1(id: str) -> Verdict:
-    table = _table("fig1")
-    large = table[table["setting"] == "n=5000"].set_index(["method", "metric"])["mean"]
-    small = table[table["setting"] == "n=150"].set_index(["method", "metric"])
-    value = {method: float(large[method, "mmd2"]) for method in ("pca", "fpca", "mbfpca")}
-    share = {method: float(large[method, "pct_var"]) for method in value}
-    if id == "fig1-same-moments":
-        data = load("synthetic1")
-        moments = GroupMoments.from_data(data.X, data.group_code)
-        C = moments.covariances(ddof=1)
-        gap = float(np.linalg.norm(moments.means[0] - moments.means[1]))
-        ratio = float(np.linalg.norm(C[0] - C[1], 2) / np.linalg.norm(C[0], 2))
-        # A tenth is several times the sampling error of 5000 points.
-        text = f"means {gap:.3f} apart, covariances {ratio:.1%}; MMD² of PCA's plane {value['pca']:.3f}"
-        return judge(id, text, gap < 0.1 and ratio < 0.1, value["pca"] > 100 * _TAU)
-    if id == "fig1-size":
-        counts, stated = np.bincount(load("synthetic1").group_code), _stated(id)
-        draws = int(small["n"].to_dict()["sphere", "any_feasible"])
-        feasible = round(draws * float(small["mean"].to_dict()["sphere", "any_feasible"]))
-        reason = f"With {stated:.0f}, tau = {_TAU:.0e} can be met in {feasible} of {draws} draws."
-        text = f"{counts[0]} and {counts[1]} in the published file"
-        return judge(id, text, bool(np.all(counts == stated)), reason=reason)
-    if id == "fig1-pca":
-        return judge(id, f"MMD² {value['pca']:.3f}", value["pca"] > 100 * _TAU)
-    if id == "fig1-fpca":
-        text = f"variance {share['fpca']:.1f} % against {share['pca']:.1f} %, MMD² {value['fpca']:.4f}"
-        equal = _fpca_without_mean_difference()
-        reason = (
-            "The groups stay different, but the sampling error of the means turns FPCA's plane away from PCA's: with "
-            f"that error removed it keeps {equal:.1f} %."
-        )
-        return judge(id, text, abs(share["fpca"] - share["pca"]) < 10, value["fpca"] > 10 * _TAU, reason=reason)
-    text = f"MMD² {value['mbfpca']:.1e}; FPCA {value['fpca']:.1e}, PCA {value['pca']:.1e}"
-    return judge(id, text, value["mbfpca"] <= _TAU, min(value["fpca"], value["pca"]) > _TAU)
-
-
-def _cells_1(profile: Profile) -> Iterable[Cell]:
-    return [Cell(id=f"fig1-{name}") for name in ("same-moments", "size", "pca", "fpca", "mbf")]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -256,13 +200,6 @@ def _cells_2_3(profile: Profile) -> Iterable[Cell]:
     return [Cell(id=id) for id in (*ids, "fig3-fpca-explodes", "fig3-mbf-scales", "fig3-infeasible")]
 
 
-register_claims(
-    "lee2022/claims_fig1",
-    judge_figure_1,
-    "What the paper says about Figure 1",
-    cells=_cells_1,
-    inputs=("lee2022/fig1", "published/lee2022/claims"),
-)
 register_claims(
     "lee2022/claims_fig2_fig3",
     judge_figures_2_and_3,

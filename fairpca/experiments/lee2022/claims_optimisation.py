@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import FPCA, MBFPCA, GroupMoments
 from fairpca.datasets import load, standardise
-from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
 from fairpca.experiments.lee2022._protocol import FPCA_METHODS
 from fairpca.experiments.lee2022.claims import fpca_seconds, growth, published_seconds
 from fairpca.linalg import orthonormal, top_eigenpairs

@@ -7,9 +7,9 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
 
 from fairpca import MinMaxFairPCA
-from fairpca.experiments.engine.verdicts import Verdict, as_records, judge, judge_theorem, register_claims
 from fairpca.linalg import orthonormal
 from fairpca.metrics import mmd_squared
 from fairpca.solvers.mmd import WeightedRows

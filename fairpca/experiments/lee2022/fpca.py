@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 
 from fairpca.datasets import load
-from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
 from fairpca.experiments.lee2022._protocol import FPCA_METHODS, PROTOCOLS, Split, fit_fpca, fit_mbf, named, tolerance
 from fairpca.experiments.lee2022.table1 import DIAGNOSIS, diagnosis
 from fairpca.linalg import symmetrise

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from fairpca.datasets import load
-from fairpca.experiments.engine.noise import noise
 from fairpca.experiments.engine.runner import Cell, Profile, load_results, register
+
+from fairpca.companion.noise import noise
+from fairpca.datasets import load
 from fairpca.experiments.lee2022.synthetic2 import STATISTICS as FIVE_NUMBERS
 from fairpca.experiments.lee2022.synthetic2 import authors_repeats
 from fairpca.experiments.lee2022.table1 import REPEATS

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fairpca.experiments.engine.runner import Cell, Profile, register
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA
 from fairpca.datasets import load
-from fairpca.experiments.engine.runner import Cell, Profile, register
 
 __all__ = ["CASES", "MATCHED", "SETTINGS", "VARIANTS", "run_schedule", "run_starts"]
 

@@ -5,18 +5,16 @@ The defaults of Algorithm 1 in this package are those of the published program. 
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
+from fairpca.experiments.engine.runner import load_results
+from fairpca.experiments.engine.statements import Setting, lists, register_settings
+from fairpca.experiments.lee2022.fig1 import TAU
 
 from fairpca import published
 from fairpca.datasets import load
-from fairpca.experiments.engine.runner import load_results
-from fairpca.experiments.engine.statements import Setting, lists, register_settings
-from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS, TAUS
-from fairpca.experiments.lee2022.communality import drawn_features, table1_cells
-from fairpca.experiments.lee2022.fig1 import TAU
+from fairpca.experiments.lee2022._protocol import DELTAS, FPCA_MU, MBF_METHODS
 from fairpca.experiments.lee2022.synthetic2 import WIDTHS
 from fairpca.solvers.mbf import REPMSOptions
 
@@ -44,27 +42,6 @@ def _inner_solver(statement: str, value: float) -> tuple[str, bool, str]:
     angle = float(planes["value"].min())
     text = f"our code of that method with ROPTLIB's defaults; the nearest stored plane is {angle:.0e} degrees off"
     return text, angle < 1e-3, "No stored plane comes out."
-
-
-def _fpca_solver(statement: str, value: float) -> tuple[str, bool, str]:
-    cells = load_results("lee2022/table1").cells
-    gap = float(cells.loc[cells["method"] == "fpca", "relative_gap"].max())
-    reason = "MOSEK needs a licence and was not run. The program is that of the authors, solved to the gap stated here."
-    return f"a solver of this package, relative gap {gap:.0e} at most", False, reason
-
-
-def _standardised(statement: str, value: float) -> tuple[str, bool, str]:
-    """Look at the training parts in the authors' files; columns without variance cannot be scaled."""
-    said, good = [], []
-    for name, (train, _) in {
-        **{name: load(name, split=0) for name in ("compas", "german", "adult")},
-        "synthetic2": load("synthetic2", p=20, split=0),
-    }.items():
-        mean, deviation = np.abs(train.X.mean(axis=0)).max(), train.X.std(axis=0, ddof=1)
-        deviation = deviation[deviation > 0]
-        good.append(mean < 1e-6 and bool(np.allclose(deviation, value, atol=1e-2)))
-        said.append(f"{name}: means up to {mean:.1g}, deviations {deviation.min():.2f} to {deviation.max():.2f}")
-    return "; ".join(said), all(good), "The files of the synthetic data are not standardised, and the program does not."
 
 
 def _mixture(statement: str, value: float) -> tuple[str, bool, str]:
@@ -162,34 +139,6 @@ def _blocks(statement: str, value: float) -> tuple[str, bool, str]:
     return text, abs(found - stated) < (stated - 1) / 2, reason
 
 
-def _dimensions(statement: str, value: float) -> tuple[str, bool, str]:
-    (stated,) = lists(statement)
-    used = tuple(sorted(published.load("lee2022", "table1")["d"].unique()))
-    return f"{', '.join(map(str, used))} in Table 1", used == stated, "Others."
-
-
-def _table_settings(statement: str, value: float) -> tuple[str, bool, str]:
-    used = [tuple(DELTAS.values()), tuple(TAUS.values())]
-    text = f"delta = {', '.join(f'{v:g}' for v in used[0])}; tau = {', '.join(f'{v:g}' for v in used[1])}"
-    return text, lists(statement) == used, "Others."
-
-
-def _datasets(statement: str, value: float) -> tuple[str, bool, str]:
-    names = published.load("lee2022", "table1")["dataset"].unique()
-    return f"{len(names)} in Table 1: {', '.join(names)}", len(names) == value, "Another number."
-
-
-def _splits(statement: str, value: float) -> tuple[str, bool, str]:
-    cells = table1_cells()
-    counts = {int(n) for n in cells.groupby(["dataset", "d", "method", "setting"])["split"].nunique()}
-    return f"{', '.join(map(str, sorted(counts)))} splits of every data set", counts == {int(value)}, "Another number."
-
-
-def _arrows(statement: str, value: float) -> tuple[str, bool, str]:
-    used = inspect.signature(drawn_features).parameters["n"].default
-    return f"{used}, by their communality, and the protected attribute", used == value, "Another number."
-
-
 SETTINGS: dict[str, Setting] = {
     "repms-rounds": _option("max_outer"),
     "repms-epsilon-min": _option("epsilon_min"),
@@ -199,8 +148,6 @@ SETTINGS: dict[str, Setting] = {
     "repms-rho-factor": _option("rho_factor"),
     "repms-distance": _option("distance_min"),
     "repms-solver": _inner_solver,
-    "fpca-solver": _fpca_solver,
-    "standardised": _standardised,
     "synthetic1-distributions": _mixture,
     "synthetic1-tau": _fair_planes,
     "synthetic1-dimension": _planes,
@@ -212,11 +159,6 @@ SETTINGS: dict[str, Setting] = {
     "synthetic2-dimensions": _widths,
     "synthetic2-blocks": _blocks,
     "synthetic2-shift": _shift,
-    "uci-dimensions": _dimensions,
-    "uci-datasets": _datasets,
-    "uci-settings": _table_settings,
-    "communality-splits": _splits,
-    "biplot-features": _arrows,
 }
 
 

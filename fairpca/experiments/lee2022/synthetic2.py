@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fairpca.experiments.engine.runner import Cell, Profile, register
 
 from fairpca import FPCA, MBFPCA, PCA, GroupMoments, published
 from fairpca.datasets import load, standardise
-from fairpca.experiments.engine.runner import Cell, Profile, register
 from fairpca.experiments.lee2022._protocol import (
     ANOTHER_START,
     FPCA_METHODS,

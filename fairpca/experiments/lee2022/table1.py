@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
 from fairpca.experiments.engine.runner import Cell, Profile, register, tidy
+
 from fairpca.experiments.lee2022._protocol import (
     LAST_DIGIT,
     METRICS,

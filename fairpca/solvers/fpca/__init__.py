@@ -5,34 +5,34 @@ from fairpca.solvers.fpca.mean import MeanOnlySolution, solve_mean_only
 from fairpca.solvers.fpca.problem import (
     Constraints,
     FPCAProblem,
+    FPCAVariant,
     Mu,
     Reduction,
     Scale,
     Shift,
     Trace,
-    Variant,
     fpca_problem,
     variant_defaults,
 )
-from fairpca.solvers.fpca.solve import Rounding, Solver, solve_fpca
+from fairpca.solvers.fpca.solve import FPCARounding, FPCASolver, solve_fpca
 from fairpca.solvers.fpca.splitting import SplittingOutcome, solve_splitting, upper_bound
 
 __all__ = [
     "Backend",
     "Constraints",
     "FPCAProblem",
+    "FPCARounding",
+    "FPCASolver",
+    "FPCAVariant",
     "Form",
     "MeanOnlySolution",
     "Mu",
     "Reduction",
     "RefereeOutcome",
-    "Rounding",
     "Scale",
     "Shift",
-    "Solver",
     "SplittingOutcome",
     "Trace",
-    "Variant",
     "fpca_problem",
     "solve_fpca",
     "solve_fpca_cvxpy",

@@ -13,30 +13,79 @@ __all__ = ["Kernel"]
 
 _RELAXATION = 1.6
 _SPARE = 4  # eigenpairs asked for beyond those that the last matrix needed
+_ROUNDS = 4  # Rayleigh–Ritz steps before LAPACK
+_SHARE, _ACCURACY = 1e-3, (1e-9, 1e-5)  # residual of an eigenpair: a share of the duality gap, within limits
 
 
 class _Leading:
     """Leading eigenpairs of matrices that resemble each other, as many as turn out to be needed.
 
-    The first matrix is decomposed completely. Later ones are asked for a few pairs more than the last one needed,
-    which is a fraction of the work, and for all of them where those were not enough.
+    They come from those of the last matrix by a few Rayleigh–Ritz steps with the residuals, which need products with
+    the matrix only. LAPACK takes over where they do not settle, and after `renew`: the steps cannot see an eigenvector
+    that is orthogonal to all that they began with.
     """
 
     def __init__(self) -> None:
         self.count: float = np.inf
+        self.V: np.ndarray | None = None
+        self.accuracy = _ACCURACY[1]
 
-    def of(self, A: np.ndarray, enough: Callable[[np.ndarray], bool]) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues, descending, that are `enough` or all, and their vectors."""
-        if self.count < len(A) // 5:
-            w, V = top_eigenpairs(A, int(self.count))
-            if enough(w):
-                return w, V
-        w, V = np.linalg.eigh(A)
-        return w[::-1], V[:, ::-1]
+    def of(
+        self,
+        multiply: Callable[[np.ndarray], np.ndarray],
+        form: Callable[[], np.ndarray],
+        needed: Callable[[np.ndarray], int],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of the eigenvalues, descending, that are `needed`, and their vectors.
 
-    def needed(self, count: int) -> None:
-        """Say how many of the last pairs were needed."""
+        `needed` counts them in some leading eigenvalues, and counts all where these may not be enough.
+        """
+        found = None if self.V is None else _refined(multiply, self.V, needed, self.accuracy)
+        if found is None:
+            A = form()
+            if self.count < len(A) // 5:
+                w, V = top_eigenpairs(A, int(self.count))
+                count = needed(w)
+            if self.count >= len(A) // 5 or count == len(w):
+                w, V = np.linalg.eigh(A)
+                w, V = w[::-1], V[:, ::-1]
+                count = needed(w)
+        else:
+            w, V, count = found
         self.count = count + _SPARE
+        self.V = V[:, : int(self.count)].copy() if self.count < len(V) // 5 else None
+        return w[:count], V[:, :count]
+
+    def renew(self, accuracy: float) -> None:
+        """Decompose the next matrix by LAPACK, and later ones to a residual relative to the largest eigenvalue."""
+        self.V, self.accuracy = None, accuracy
+
+
+def _refined(
+    multiply: Callable[[np.ndarray], np.ndarray],
+    V: np.ndarray,
+    needed: Callable[[np.ndarray], int],
+    accuracy: float,
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Return leading eigenpairs near the orthonormal `V` and how many are needed; None if these do not settle."""
+    AV = multiply(V)
+    R, k, before = AV - V @ (V.T @ AV), V.shape[1], np.inf
+    for remaining in reversed(range(_ROUNDS)):
+        B = np.linalg.qr(np.hstack((V, R)))[0]
+        B[:, :k] = V
+        AB = np.hstack((AV, multiply(B[:, k:])))
+        w, Y = np.linalg.eigh(B.T @ AB)
+        w, Y = w[: -k - 1 : -1], Y[:, : -k - 1 : -1]
+        V, AV = B @ Y, AB @ Y
+        R = AV - V * w
+        count = needed(w)
+        residual = np.sqrt(np.square(R[:, :count]).sum(axis=0).max(initial=0.0))
+        if count == k or residual <= accuracy * abs(w[0]):
+            return (w, V, count) if count < k else None
+        if residual * min(residual / before, 1.0) ** remaining > accuracy * abs(w[0]) and remaining < _ROUNDS - 1:
+            return None
+        before = residual
+    return None
 
 
 class Kernel:
@@ -59,16 +108,22 @@ class Kernel:
         self.X = np.zeros((q, q))
         self.Y1, self.Y2, self.y = np.zeros((q, q)), np.zeros((q, q)), np.zeros(q)
         self.new_duals = (self.Y1, self.Y2, self.y)
-        self.nuclear = (0.0, 0.0)
+        self.parts = self.Y1[:, :0], self.Y2[:, :0]
+        self.projected, self.factors = self.X, (np.zeros(0), self.X[:, :0])
         self.nu = 0.0
         self.multiplier = 0.0
         self.leading = _Leading()
         self.singular = _Leading(), _Leading()
 
-    def pack(self) -> np.ndarray:
+    def pack(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return primal and dual variables as one vector, in the metric in which the iteration contracts."""
-        root = np.sqrt(self.omega)
-        return np.concatenate([self.X.ravel() / root, self.Y1.ravel() * root, self.Y2.ravel() * root, self.y * root])
+        root, n = np.sqrt(self.omega), self.S.size
+        out = np.empty(3 * n + len(self.y)) if out is None else out
+        np.divide(self.X.ravel(), root, out=out[:n])
+        for i, Y in enumerate((self.Y1, self.Y2)):
+            np.multiply(Y.ravel(), root, out=out[(i + 1) * n : (i + 2) * n])
+        np.multiply(self.y, root, out=out[3 * n :])
+        return out
 
     def unpack(self, z: np.ndarray) -> None:
         """Set the variables from what `pack` returned at the same step sizes."""
@@ -86,7 +141,7 @@ class Kernel:
     def step(self) -> np.ndarray:
         """Do one iteration and return the new point of the Fantope before relaxation."""
         tau, sigma = self.eta * self.omega, self.eta / self.omega
-        Xn = self.project(self.X + tau * (self.S - self.adjoint(self.Y1, self.Y2, self.y)), tau)
+        self.projected = Xn = self.project(self.X + tau * (self.S - self.adjoint(self.Y1, self.Y2, self.y)), tau)
         reach = 2.0 * Xn - self.X
         Y1n, Y2n, yn = self.Y1, self.Y2, self.y
         if self.kappa > 0:
@@ -104,11 +159,16 @@ class Kernel:
 
     def fantope(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positive eigenvalues of the projection of `A` on the Fantope, and their eigenvectors."""
-        w, U = self.leading.of(A, lambda w: len(w) >= self.d and not self.clipped(w)[-1] > 0.0)
-        kept = self.clipped(w)
-        count = int(np.count_nonzero(kept))
-        self.leading.needed(count)
-        return kept[:count], U[:, :count]
+        kept = np.zeros(0)
+
+        def needed(w: np.ndarray) -> int:
+            nonlocal kept
+            kept = self.clipped(w) if len(w) >= self.d else np.ones(len(w))
+            return int(np.count_nonzero(kept))
+
+        w, U = self.leading.of(A.__matmul__, lambda: A, needed)
+        self.factors = kept[: len(w)], U
+        return self.factors
 
     def clipped(self, w: np.ndarray) -> np.ndarray:
         """Return the eigenvalues of the projection of a matrix with eigenvalues `w`."""
@@ -123,6 +183,7 @@ class Kernel:
         F = np.multiply.outer(self.fh, self.fh)
 
         def excess(nu: float) -> tuple[float, np.ndarray]:
+            self.leading.V = None  # the root that is sought here needs values without noise
             w, U = self.fantope(A - nu * F)
             return float(w @ (U.T @ self.fh) ** 2) - self.b, (U * w) @ U.T
 
@@ -168,19 +229,19 @@ class Kernel:
         else:  # this level is above each of the two, so that what is enough for those is enough for it
             level = _water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1] / sigma, weight)
             thresholds = [level, level]
-        duals, nuclear = [], []
+        duals, halves = [], []
         for Z, (s, V), theta in zip((Z1, Z2), parts, thresholds, strict=True):
             cut = sigma * theta
             k = int(np.searchsorted(-s, -cut))
-            if k == 0:
-                duals.append(np.zeros_like(Z))
-                nuclear.append(0.0)
-                continue
-            Vk, kept = V[:, :k], s[:k] - cut
-            duals.append(((Z @ Vk) * (kept / s[:k])) @ Vk.T)
-            nuclear.append(float(kept.sum()))
-        self.nuclear = (nuclear[0], nuclear[1])
+            halves.append((Z @ V[:, :k]) * (1.0 - cut / s[:k]))
+            duals.append(halves[-1] @ V[:, :k].T)
+        self.parts = halves[0], halves[1]
         return duals[0], duals[1]
+
+    def renew(self, gap: float) -> None:
+        """Decompose the next matrices without regard to the last ones, and those after them as the `gap` demands."""
+        for leading in (self.leading, *self.singular):
+            leading.renew(float(np.clip(_SHARE * gap, *_ACCURACY)))
 
     def lower(self, Xn: np.ndarray) -> tuple[np.ndarray, float]:
         """Return a feasible point near `Xn` and its objective."""
@@ -191,7 +252,13 @@ class Kernel:
         """Return κ·pen(‖D1 X‖², ‖D2 X‖²)."""
         if self.kappa == 0:
             return 0.0
-        t = [max(float(np.linalg.eigvalsh((D * X).T @ (D * X))[-1]), 0.0) for D in (self.D1, self.D2)]
+        w, U = self.factors
+        if X is self.projected:  # U diag(w) U', so that (DX)'(DX) has the eigenvalues of a small matrix
+            parts = [D * (U * w) for D in (self.D1, self.D2)]
+        else:
+            parts = [D * X for D in (self.D1, self.D2)]
+        t = [float(np.linalg.eigvalsh(part.T @ part)[-1]) if part.size else 0.0 for part in parts]
+        t = [max(value, 0.0) for value in t]
         return self.kappa * (sum(t) if self.sum_form else max(t))
 
     @property
@@ -207,7 +274,8 @@ class Kernel:
             A = A - self.multiplier * np.multiply.outer(self.fh, self.fh)
         value = _support(A, self.d, self.trace_equal)
         if self.kappa > 0:
-            value += _conjugate(self.nuclear, self.kappa, self.sum_form)
+            a, b = (float(np.linalg.norm(part, "nuc")) if part.size else 0.0 for part in self.parts)
+            value += (a * a + b * b if self.sum_form else (a + b) ** 2) / (4.0 * self.kappa)
         if self.quadratic:
             value += self.multiplier * self.b
         elif self.operator:
@@ -221,11 +289,6 @@ def _support(A: np.ndarray, d: int, trace_equal: bool) -> float:
     return float(w.sum() if trace_equal else np.clip(w, 0.0, None).sum())
 
 
-def _conjugate(nuclear: tuple[float, float], kappa: float, sum_form: bool) -> float:
-    a, b = nuclear
-    return (a * a + b * b if sum_form else (a + b) ** 2) / (4.0 * kappa)
-
-
 def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values (descending) above the water level and some below it, and right singular vectors.
 
@@ -233,16 +296,12 @@ def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: floa
     those are cut off.
     """
 
-    def values(w: np.ndarray) -> np.ndarray:
-        return np.sqrt(np.clip(w, 0.0, None))
+    def needed(w: np.ndarray) -> int:
+        s = np.sqrt(np.clip(w, 0.0, None))
+        return int(np.count_nonzero(s > sigma * _water_level(s / sigma, weight)))
 
-    def cut(s: np.ndarray) -> float:
-        return sigma * _water_level(s / sigma, weight)
-
-    w, V = leading.of(Z.T @ Z, lambda w: cut(values(w)) >= values(w)[-1])
-    s = values(w)
-    leading.needed(int(np.count_nonzero(s > cut(s))))
-    return s, V
+    w, V = leading.of(lambda B: Z.T @ (Z @ B), lambda: Z.T @ Z, needed)
+    return np.sqrt(np.clip(w, 0.0, None)), V
 
 
 def _water_level(s: np.ndarray, weight: float) -> float:

@@ -14,17 +14,17 @@ from fairpca.solvers.spectral import unit_of
 __all__ = [
     "Constraints",
     "FPCAProblem",
+    "FPCAVariant",
     "Mu",
     "Reduction",
     "Scale",
     "Shift",
     "Trace",
-    "Variant",
     "fpca_problem",
     "variant_defaults",
 ]
 
-Variant = Literal["printed", "lee2022_code", "vu2022_code"]
+FPCAVariant = Literal["printed", "lee2022_code", "vu2022_code"]
 Constraints = Literal["both", "mean"]
 Mu = float | Literal["auto"]
 Scale = Literal["sum", "mean", "norm"]
@@ -37,7 +37,7 @@ _LARGEST_KAPPA = 1e100  # squares of what the solvers multiply must not overflow
 
 # What the paper prints in (14), what the code behind Lee et al. solves, what the code of Olfat & Aswani and of
 # Vu et al. solves.
-_VARIANTS: dict[Variant, dict[str, Any]] = {
+_VARIANTS: dict[FPCAVariant, dict[str, Any]] = {
     "printed": {
         "penalty": "max",
         "shift": "norm",
@@ -65,7 +65,7 @@ _VARIANTS: dict[Variant, dict[str, Any]] = {
 }
 
 
-def variant_defaults(variant: Variant) -> dict[str, Any]:
+def variant_defaults(variant: FPCAVariant) -> dict[str, Any]:
     """Return what a published version means.
 
     Parameters
@@ -78,7 +78,7 @@ def variant_defaults(variant: Variant) -> dict[str, Any]:
     dict
         Its penalty, shift, trace, mean_form, scale and standardise.
     """
-    check_choice("variant", variant, get_args(Variant))
+    check_choice("variant", variant, get_args(FPCAVariant))
     return dict(_VARIANTS[variant])
 
 
@@ -276,7 +276,7 @@ def fpca_problem(
     *,
     delta: float = 0.0,
     mu: Mu = "auto",
-    variant: Variant = "printed",
+    variant: FPCAVariant = "printed",
     constraints: Constraints = "both",
     shift: Shift | None = None,
     trace: Trace | None = None,

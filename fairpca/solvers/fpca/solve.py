@@ -15,10 +15,10 @@ from fairpca.solvers.fpca.problem import FPCAProblem
 from fairpca.solvers.fpca.splitting import solve_splitting
 from fairpca.solvers.result import SolverResult, consistent_bound
 
-__all__ = ["Rounding", "Solver", "solve_fpca"]
+__all__ = ["FPCARounding", "FPCASolver", "solve_fpca"]
 
-Rounding = Literal["plain", "fair"]
-Solver = Literal["splitting", "cvxpy"]
+FPCARounding = Literal["plain", "fair"]
+FPCASolver = Literal["splitting", "cvxpy"]
 _FEASIBLE = float(np.finfo(float).eps) ** 0.5  # worth of a mean constraint that P meets up to rounding: its root
 _ROUNDING = 1e-13  # of the variance: a gap below it is no gap where next to nothing can be kept
 
@@ -26,12 +26,12 @@ _ROUNDING = 1e-13  # of the variance: a gap below it is no gap where next to not
 def solve_fpca(
     problem: FPCAProblem,
     *,
-    solver: Solver = "splitting",
+    solver: FPCASolver = "splitting",
     tol: float = 1e-7,
     max_iter: int = 5000,
     time_limit: float | None = None,
     tie_tol: float = 1e-6,
-    rounding: Rounding = "plain",
+    rounding: FPCARounding = "plain",
     backend: Backend = "clarabel",
     form: Form = "rotated",
 ) -> SolverResult:
@@ -72,8 +72,8 @@ def solve_fpca(
         the splitting also ``dual``, which proves the bound: the arguments of
         :func:`~fairpca.solvers.fpca.upper_bound` after the problem.
     """
-    check_choice("solver", solver, get_args(Solver))
-    check_choice("rounding", rounding, get_args(Rounding))
+    check_choice("solver", solver, get_args(FPCASolver))
+    check_choice("rounding", rounding, get_args(FPCARounding))
     check_number("tol", tol, low=0.0, low_open=True)
     check_number("max_iter", max_iter, low=1, integer=True)
     check_number("tie_tol", tie_tol, low=0.0)

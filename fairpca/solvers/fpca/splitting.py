@@ -102,6 +102,7 @@ def solve_splitting(
         uppers.append(best_upper)
         if relative <= tol or perf_counter() > deadline:
             break
+        kernel.renew(relative)
         if not plain:
             extrapolation.jump()
     history = {
@@ -118,42 +119,40 @@ class _Extrapolation:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.images: list[np.ndarray] = []
-        self.moves: list[np.ndarray] = []
+        self.images, self.moves = np.empty((2, 2 * _CHECK_EVERY, len(kernel.pack())))
+        self.count = 0  # of the rows above that are in use
         self.fallback: tuple[np.ndarray, float] | None = None
 
     def step(self) -> np.ndarray:
         """Iterate once and remember where it led; take a jump back that did not pay."""
         before = self.kernel.pack()
         Xn = self.kernel.step()
-        image = self.kernel.pack()
-        move = image - before
+        image, move = self.images[self.count], self.moves[self.count]
+        np.subtract(self.kernel.pack(image), before, out=move)
         if self.fallback is not None:
             saved, residual = self.fallback
             self.fallback = None
             if np.linalg.norm(move) > residual:
                 self.kernel.unpack(saved)
                 return Xn
-        self.images.append(image)
-        self.moves.append(move)
+        self.count += 1
         return Xn
 
     def jump(self) -> None:
         """Go to the combination of the remembered points whose move would be shortest, then balance the steps."""
-        if not self.moves:
+        if self.count == 0:
             return
-        last, images = self.moves[-1], self.images
-        residual = float(np.linalg.norm(last))
-        if len(images) >= _CHECK_EVERY and residual > 0:
-            moves = np.array(self.moves)
-            moves /= np.abs(moves).max()  # products of tiny moves would underflow
+        images, moves = self.images[: self.count], self.moves[: self.count]
+        residual = float(np.linalg.norm(moves[-1]))
+        if self.count >= _CHECK_EVERY and residual > 0:
+            moves /= max(moves.max(), -moves.min())  # products of tiny moves would underflow
             gram = moves @ moves.T
             gram /= np.linalg.norm(gram)
             weights = np.linalg.solve(gram + _REGULARISATION * np.eye(len(gram)), np.ones(len(gram)))
-            self.fallback = images[-1], residual
-            self.kernel.unpack(weights @ np.array(images) / weights.sum())
-            self.images, self.moves = [], []
-        self._balance(last)
+            self.fallback = images[-1].copy(), residual
+            self.kernel.unpack(weights @ images / weights.sum())
+            self.count = 0
+        self._balance(moves[-1])
 
     def _balance(self, move: np.ndarray) -> None:
         split = self.kernel.S.size
@@ -172,7 +171,7 @@ class _Extrapolation:
             self.kernel.omega /= factor
             self.kernel.unpack(now)
         self.kernel.omega *= factor
-        self.images, self.moves = [], []
+        self.count = 0
 
 
 def upper_bound(
@@ -207,5 +206,5 @@ def upper_bound(
         raise ValueError(f"nu={nu!r} must not be negative.")
     kernel.multiplier = float(nu)
     kernel.new_duals = (Y1, Y2, kernel.y if y is None else y)
-    kernel.nuclear = (float(np.linalg.norm(Y1, "nuc")), float(np.linalg.norm(Y2, "nuc")))
+    kernel.parts = Y1, Y2
     return kernel.upper() * reduced.scale

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from pymanopt import manifolds
 from pymanopt.optimizers.optimizer import Optimizer, OptimizerResult
 from pymanopt.tools import printer
 
 from fairpca.solvers.manifold._memory import FlatMemory, ListMemory
 from fairpca.solvers.manifold._weak_wolfe import weak_wolfe
 
-__all__ = ["RiemannianBFGS"]
+__all__ = ["Grassmann", "RiemannianBFGS"]
 
 Callback = Callable[[int, Any, float, float], "bool | None"]
 
@@ -43,7 +44,7 @@ class RiemannianBFGS(Optimizer):
     flat_memory : bool, default=False
         Keep the pairs in two arrays and use matrix products. It needs points that are arrays, a transport that
         broadcasts over a leading axis and the Euclidean metric of the embedding: true of ``Stiefel``, ``Grassmann``
-        and ``Euclidean`` (with ``k = 1``); the Grassmannian in `fairpca.solvers.manifold.frames` carries all
+        and ``Euclidean`` (with ``k = 1``); the Grassmannian in `fairpca.solvers.manifold.bfgs` carries all
         pairs along in place.
     callback : callable, optional
         ``callback(iteration, point, cost, gradient_norm)`` after each accepted step; a true value stops the run.
@@ -216,3 +217,31 @@ class RiemannianBFGS(Optimizer):
         if not self._scale_initial:
             return float(min(1.0, manifold.typical_dist / length))
         return float(min(1.0, 0.1 * manifold.typical_dist / length))
+
+
+class Grassmann(manifolds.Grassmann):
+    """Subspaces of dimension p of n-space, by orthonormal bases, with the polar retraction.
+
+    pymanopt's own operations also work on stacks of frames, for which they go through loops and tensor products that
+    cost more than the arithmetic where frames are small.
+    """
+
+    def inner_product(self, point: np.ndarray, tangent_vector_a: np.ndarray, tangent_vector_b: np.ndarray) -> float:
+        """Return the sum of products of the entries."""
+        return float(np.vdot(tangent_vector_a, tangent_vector_b))
+
+    def norm(self, point: np.ndarray, tangent_vector: np.ndarray) -> float:
+        """Return the Frobenius norm."""
+        return float(np.sqrt(np.vdot(tangent_vector, tangent_vector)))
+
+    def projection(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the part of a vector that is horizontal at `point`."""
+        return vector - point @ (point.T @ vector)
+
+    to_tangent_space = projection
+
+    def transport_rows(self, point: np.ndarray, rows: np.ndarray) -> None:
+        """Project transposed vectors, shape (m, p, n), to the horizontal space at `point`, in place."""
+        m, p, n = rows.shape
+        flat: Any = rows.reshape(m * p, n)
+        flat -= (flat @ point) @ point.T

@@ -2,21 +2,21 @@
 
 from fairpca.solvers.mbf._problem import Evaluation, MBFProblem, row_space
 from fairpca.solvers.mbf._subproblem import minimise
-from fairpca.solvers.mbf.continuation import End, along_constraint, penalty_path, solve_continuation
-from fairpca.solvers.mbf.paper import REPMSOptions, Variant, solve_repms
-from fairpca.solvers.mbf.solve import Approximation, Comparison, MBFSettings, SearchOptions, Solver, solve_mbf
+from fairpca.solvers.mbf.continuation import Candidate, along_constraint, penalty_path, solve_continuation
+from fairpca.solvers.mbf.paper import REPMSOptions, REPMSVariant, solve_repms
+from fairpca.solvers.mbf.solve import Approximation, ComparedRows, MBFSettings, MBFSolver, SearchOptions, solve_mbf
 
 __all__ = [
     "Approximation",
-    "Comparison",
-    "End",
+    "Candidate",
+    "ComparedRows",
     "Evaluation",
     "MBFProblem",
     "MBFSettings",
+    "MBFSolver",
     "REPMSOptions",
+    "REPMSVariant",
     "SearchOptions",
-    "Solver",
-    "Variant",
     "along_constraint",
     "minimise",
     "penalty_path",

@@ -13,7 +13,7 @@ from fairpca.solvers.mbf._problem import STATIONARY, Evaluation, MBFProblem
 from fairpca.solvers.mbf._scouts import Scout, same_subspace, scouts_pay, send_scouts
 from fairpca.solvers.mbf._subproblem import minimise, minimise_mmd
 
-__all__ = ["End", "along_constraint", "penalty_path", "solve_continuation"]
+__all__ = ["Candidate", "along_constraint", "penalty_path", "solve_continuation"]
 
 _FACTOR = 4.0  # between penalties of the path
 _LOOSE = 1e-3  # gradient norm at which a subproblem of the path ends, for each square root of the penalty
@@ -21,16 +21,16 @@ _LOWER, _AIM = 0.998, 0.999  # a climb ends with MMD² in [0.998 τ, τ] and aim
 _STIFFNESS = 10.0  # second derivative of the augmented term in log h, in units of the multiplier
 _LEAST = 1e-3  # share of the variance that a first multiplier lets log h cost, at least
 _ROUNDS = 15  # of the multiplier method
-_HOPE = 2e-3  # share of the variance by which the first round of a climb may underestimate its end
+_UNDERESTIMATE = 2e-3  # share of the variance by which the first round of a climb may underestimate its end
 _GAIN = 5e-4  # share of the variance (.05 points) by which a point that a start passed has to exceed all ends
 _EQUAL = 1e-4  # share of the variance up to which two ends count as one optimum
 _TRACE = 1e-2  # norm up to which components without variance are taken for traces of the search
 _FEWEST, _FEWEST_SCOUTED, _NONE_FEASIBLE, _MOST = 6, 8, 5, 12  # starts, where their number is not given
 _SQUADS = 4  # of scouts, at most
-_TRIED, _TAKEN = 200, 3  # subspaces that are looked at before none is called feasible, and of these the fairest
+_TRIED, _FAIREST = 200, 3  # subspaces that are looked at before none is called feasible, and of these the fairest
 
 
-class End(NamedTuple):
+class Candidate(NamedTuple):
     """Where a start ended, and what it is worth: the variance or, above the tolerance, -h / τ, below any variance.
 
     A climb that was given up is worth the estimate on which it was.
@@ -78,11 +78,11 @@ def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float) -> Evaluation |
         V, rho = e.V, _FACTOR * rho
 
 
-def _end(e: Evaluation, tau: float) -> End:
-    return End(e, e.variance if e.h <= tau else -e.h / tau)
+def _end(e: Evaluation, tau: float) -> Candidate:
+    return Candidate(e, e.variance if e.h <= tau else -e.h / tau)
 
 
-def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf) -> End | None:
+def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf) -> Candidate | None:
     """Climb from V to a stationary point of the variance with h = τ, by an augmented Lagrangian; None if trapped.
 
     The multiplier method needs no concave frontier of variance against MMD²: where the minimisers of f + ρh jump
@@ -100,7 +100,7 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
 
     Returns
     -------
-    End or None
+    Candidate or None
         `at` is where the climb ended; `value` is the share of the variance there, -h / τ if h exceeds τ, and the
         estimate if the climb was stopped for its `worth`.
     """
@@ -119,14 +119,14 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
             return None
         estimate = e.variance + multiplier * (target - e.h)
         if estimate < worth:
-            return End(e, estimate)
+            return Candidate(e, estimate)
         if abs(e.h - target) > 0.25 * before:
             bend *= _FACTOR
         accuracy = max(0.1 * accuracy, 0.3 * STATIONARY)
     return _end(e, problem.tau)
 
 
-def _from(problem: MBFProblem, V: np.ndarray, rho: float, worth: float = -np.inf) -> End:
+def _from(problem: MBFProblem, V: np.ndarray, rho: float, worth: float = -np.inf) -> Candidate:
     """Follow the penalty path of V and climb; where that is trapped or ρ is infinite, minimise h alone first."""
     if np.isfinite(rho):
         reached = penalty_path(problem, V, rho)
@@ -139,13 +139,13 @@ def _from(problem: MBFProblem, V: np.ndarray, rho: float, worth: float = -np.inf
     return climbed or _end(fairest, problem.tau)
 
 
-def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[End]:
+def _last_resort(problem: MBFProblem, rng: np.random.Generator) -> list[Candidate]:
     """Minimise h from the fairest of many subspaces, and climb where that meets the tolerance.
 
     With rows far from the others h has many local minima; a look is one value of h, without its gradient.
     """
     looked = [(problem.discrepancy(V), i, V) for i, V in enumerate(problem.spread_out(rng, _TRIED))]
-    return [_from(problem, V, np.inf) for _, _, V in sorted(looked, key=lambda look: look[:2])[:_TAKEN]]
+    return [_from(problem, V, np.inf) for _, _, V in sorted(looked, key=lambda look: look[:2])[:_FAIREST]]
 
 
 def _without_traces(problem: MBFProblem, e: Evaluation) -> Evaluation:
@@ -164,7 +164,7 @@ def _explored(problem: MBFProblem, rng: np.random.Generator) -> list[Scout]:
     for _ in range(_SQUADS):
         scouts += send_scouts(problem, rng)
         best = max(scouts, key=lambda scout: scout.worth)
-        if _times(best.V, scouts) >= (2 if best.worth >= 0 else _TAKEN):
+        if _times(best.V, scouts) >= (2 if best.worth >= 0 else _FAIREST):
             break
     return sorted(scouts, key=lambda scout: -scout.worth)
 
@@ -203,7 +203,7 @@ def _random_place(problem: MBFProblem, rng: np.random.Generator, above: bool, rh
     return V, rho if above and not problem.record.trapped else np.inf
 
 
-def _settled(ends: list[End], scouts: list[Scout]) -> bool:
+def _settled(ends: list[Candidate], scouts: list[Scout]) -> bool:
     """Whether another start is not worth its cost.
 
     The chance that the next start ends in an optimum not seen before is about the share of optima that were reached
@@ -254,10 +254,10 @@ def solve_continuation(
     if best.h <= problem.tau:
         return best, 0
     first = problem.tilted_pca(rng) if start is None else start
-    ends: list[End] = []
+    ends: list[Candidate] = []
     scouts: list[Scout] = []
     for V, rho in _places(problem, rng, first, 1.0 / best.h, scouts):
-        worth = max((end.value for end in ends), default=-np.inf) - _HOPE
+        worth = max((end.value for end in ends), default=-np.inf) - _UNDERESTIMATE
         ends.append(_from(problem, V, rho, worth))
         problem.log("end", np.nan, ends[-1].at)
         met = max(end.value for end in ends) >= 0

@@ -14,9 +14,9 @@ from fairpca.linalg import subspace_distance
 from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
 from fairpca.solvers.mbf._problem import MBFProblem
 
-__all__ = ["REPMSOptions", "Variant", "solve_repms"]
+__all__ = ["REPMSOptions", "REPMSVariant", "solve_repms"]
 
-Variant = Literal["lee2022_code", "printed"]
+REPMSVariant = Literal["lee2022_code", "printed"]
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class REPMSOptions(Options):
         check_number("max_inner", self.max_inner, low=1, integer=True)
 
     @classmethod
-    def named(cls, variant: Variant, changes: Mapping[str, Any] | REPMSOptions | None = None) -> REPMSOptions:
+    def named(cls, variant: REPMSVariant, changes: Mapping[str, Any] | REPMSOptions | None = None) -> REPMSOptions:
         """Return the choices of a variant with some of them changed (all of them, where `changes` is complete)."""
-        check_choice("variant", variant, get_args(Variant))
+        check_choice("variant", variant, get_args(REPMSVariant))
         if isinstance(changes, Mapping):
             printed = cls(start="pca", objective="covariance", rho_limit="clamp")
             return cls.of(asdict(cls() if variant == "lee2022_code" else printed) | dict(changes))

@@ -19,9 +19,9 @@ from fairpca.solvers.mmd.approx import FourierRows, subsampled
 from fairpca.solvers.mmd.kernel import WeightedRows, total_mmd2
 from fairpca.solvers.result import CONTRADICTION, SolverResult, Status, consistent_bound
 
-__all__ = ["Approximation", "Comparison", "MBFSettings", "SearchOptions", "Solver", "solve_mbf"]
+__all__ = ["Approximation", "ComparedRows", "MBFSettings", "MBFSolver", "SearchOptions", "solve_mbf"]
 
-Solver = Literal["continuation", "repms"]
+MBFSolver = Literal["continuation", "repms"]
 Approximation = Literal["subsample", "fourier"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
@@ -33,7 +33,7 @@ _SIZES: dict[Approximation, int] = {"subsample": 5000, "fourier": 256}
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedRows:
     """Rows and groups whose distributions one term of the constraint compares."""
 
     rows: np.ndarray
@@ -73,7 +73,7 @@ class SearchOptions(Options):
 class MBFSettings(SearchOptions):
     """Options of :func:`solve_mbf`, see :class:`~fairpca.MBFPCA`."""
 
-    solver: Solver = "continuation"
+    solver: MBFSolver = "continuation"
     repms: REPMSOptions = field(default_factory=REPMSOptions)
     n_starts: int | None = None
     n_threads: int = 1
@@ -117,7 +117,7 @@ class _Reduced:
                 "bandwidth of the order of the distances."
             )
 
-    def exact(self, comparison: Comparison) -> WeightedRows:
+    def exact(self, comparison: ComparedRows) -> WeightedRows:
         return WeightedRows.from_groups(self.X[comparison.rows], comparison.codes)
 
     def inside(self, term: WeightedRows) -> WeightedRows:
@@ -128,7 +128,7 @@ class _Reduced:
 
 
 def _search_terms(
-    reduced: _Reduced, comparisons: Sequence[Comparison], exact: list[WeightedRows], d: int, settings: MBFSettings
+    reduced: _Reduced, comparisons: Sequence[ComparedRows], exact: list[WeightedRows], d: int, settings: MBFSettings
 ) -> list[Term]:
     approximation = settings.approximation_for(len(reduced.X))
     if approximation is None:
@@ -175,7 +175,7 @@ def _search(problem: MBFProblem, settings: MBFSettings, reduced: _Reduced, start
 
 def solve_mbf(
     X: np.ndarray,
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[ComparedRows],
     n_components: int,
     tau: float,
     sigma: float,
@@ -197,7 +197,7 @@ def solve_mbf(
     ----------
     X : ndarray of shape (n, p)
         Rows; they are not scaled, and centred here unless `covariance` is given.
-    comparisons : sequence of Comparison
+    comparisons : sequence of ComparedRows
         One for demographic parity and equal opportunity, one for each class for equalised odds.
     n_components : int
         Dimension d.

@@ -2,20 +2,20 @@
 
 from fairpca.solvers.minmax._ascent import ExactDimension
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
-from fairpca.solvers.minmax._polish import rank_bound
+from fairpca.solvers.minmax._newton_polish import rank_bound
 from fairpca.solvers.minmax._problem import Objective, criterion_value
 from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax.nested import solve_minmax_nested
-from fairpca.solvers.minmax.sdp import Rounding, solve_minmax_sdp
-from fairpca.solvers.minmax.weights import Variant, solve_minmax_weights
+from fairpca.solvers.minmax.sdp import SDPRounding, solve_minmax_sdp
+from fairpca.solvers.minmax.weights import WeightsVariant, solve_minmax_weights
 from fairpca.solvers.minmax.wide import GroupProducts, solve_minmax_wide
 
 __all__ = [
     "ExactDimension",
     "GroupProducts",
     "Objective",
-    "Rounding",
-    "Variant",
+    "SDPRounding",
+    "WeightsVariant",
     "criterion_value",
     "rank_bound",
     "solve_fantope_minmax",

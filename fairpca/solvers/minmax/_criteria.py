@@ -8,7 +8,7 @@ import numpy as np
 
 from fairpca.solvers.minmax._fantope import solve_fantope_minmax
 from fairpca.solvers.minmax._nash import solve_fantope_nash
-from fairpca.solvers.minmax._polish import FacePoint
+from fairpca.solvers.minmax._newton_polish import FacePoint
 from fairpca.solvers.minmax._problem import ROUNDING
 
 __all__ = ["Criterion", "GeometricMean", "Small", "WorstGroup", "simplex_minimum"]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import norm
 
 from fairpca.solvers.minmax._central import CentralPath, PathPoint, readings
-from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, face_point, polish, reduce_rank
+from fairpca.solvers.minmax._newton_polish import FacePoint, FaceProblem, face_point, polish, reduce_rank
 
 __all__ = ["solve_fantope_minmax"]
 

@@ -18,7 +18,15 @@ from time import perf_counter
 import numpy as np
 
 from fairpca.solvers.minmax._central import CentralPath, readings
-from fairpca.solvers.minmax._polish import FacePoint, FaceProblem, block_axes, face_point, packed, reduce_rank, response
+from fairpca.solvers.minmax._newton_polish import (
+    FacePoint,
+    FaceProblem,
+    block_axes,
+    face_point,
+    packed,
+    reduce_rank,
+    response,
+)
 
 __all__ = ["solve_fantope_nash"]
 

@@ -8,19 +8,20 @@ import numpy as np
 
 from fairpca._validation import check_number
 from fairpca.solvers.minmax._ascent import ExactDimension
-from fairpca.solvers.minmax._line import LineOptimum, maximise_on_line
+from fairpca.solvers.minmax._line_search import LineOptimum, maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
     certified_status,
     check_problem,
     deadline_of,
+    only_varying,
     oriented,
     references,
+    solve_for_varying,
     told_of_limit,
     trivial_result,
 )
-from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
@@ -128,7 +129,7 @@ def _solve(
         return solve_for_varying(moments, d, varying, solve)
     two = len(moments) == 2 and objective != "nash"
     if pencil is None:
-        pencil = Pencil(moments, dense_limit=_dense_limit(moments, d)) if two else Pencil(moments)
+        pencil = Pencil(moments, dense_limit=dense_limit(moments, d)) if two else Pencil(moments)
     pencil.deadline = deadline
     if two:
         return TwoGroups(pencil, objective, max_iter).solve(d, tol, started)
@@ -137,7 +138,7 @@ def _solve(
     return several_groups(pencil, d, objective, tol, max_iter, started, exact)
 
 
-def _dense_limit(moments: np.ndarray, d: int) -> int:
+def dense_limit(moments: np.ndarray, d: int) -> int:
     """Return up to how many features whole decompositions are faster for two groups than a growing basis.
 
     The basis has to be larger, and is found in more steps, for more components and the slower the eigenvalues behind
@@ -291,12 +292,9 @@ class TwoGroups:
         pairs = (optimum.values, optimum.vectors)
         return t * a0 + (1.0 - t) * a1 - self.pencil.top_sum_bound((t, 1.0 - t), d, pairs)
 
-    def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
-        """Solve for dimension `d`, enlarging the basis until it holds the optimal space."""
+    def optimise(self, d: int, tol: float, start: float | None = None) -> tuple[LineOptimum, float]:
+        """Maximise the dual, enlarging the basis until it holds the optimal space; return the maximum and its bound."""
         pencil = self.pencil
-        small_before, large_before = pencil.n_small, pencil.n_large
-        if not pencil.is_dense and pencil.version == 0:
-            self.start_large(d)
         floor = ROUNDING * float(pencil.traces.max())
         for tolerance in (pencil.tol, _FINE * pencil.tol):  # a residual enters squared; the finer one is rarely needed
             for _ in range(_ROUNDS):
@@ -306,12 +304,20 @@ class TwoGroups:
                 start = optimum.t
             bound = self.proved(d, optimum)
             if certified_status(optimum.phi, bound, 0.5 * tol, 0.5 * floor) == "optimal" or pencil.late:
-                break
-        else:
-            # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
-            # errors relative to the data's own size, which is what `floor` allows.
-            weights = np.array([optimum.t, 1.0 - optimum.t])
-            bound = max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
+                return optimum, bound
+        # In the proof from the basis rounding is divided by the gap of the spectrum; a whole decomposition has its
+        # errors relative to the data's own size, which is what `floor` allows.
+        weights = np.array([optimum.t, 1.0 - optimum.t])
+        return optimum, max(bound, float(weights @ self.references(d)) - pencil.whole_top_sum(weights, d))
+
+    def solve(self, d: int, tol: float, started: float, start: float | None = None) -> SolverResult:
+        """Solve for dimension `d`."""
+        pencil = self.pencil
+        small_before, large_before = pencil.n_small, pencil.n_large
+        if not pencil.is_dense and pencil.version == 0:
+            self.start_large(d)
+        floor = ROUNDING * float(pencil.traces.max())
+        optimum, bound = self.optimise(d, tol, start)
         V = pencil.lift(optimum.V)
         value = float((np.array(self.references(d)) - optimum.sums).max())
         if self.objective != "loss":  # the losses are only reported, but they should be right

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.minmax._criteria import GeometricMean, Small, WorstGroup
-from fairpca.solvers.minmax._line import maximise_on_line
+from fairpca.solvers.minmax._line_search import maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
@@ -22,13 +22,16 @@ from fairpca.solvers.minmax._problem import (
     references,
     told_of_limit,
 )
+from fairpca.solvers.minmax.dual import TwoGroups, dense_limit
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
+from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_nested"]
 
 _NEIGHBOURS = 6  # directions beside the fractional ones in which a single one is looked for
 _STARTS = 4  # of that search, beside the eigenvectors
+_CARRIED = 20  # vectors with which the basis of the next direction begins
 
 
 def solve_minmax_nested(
@@ -88,18 +91,30 @@ def solve_minmax_nested(
     kept, n_iter, status = np.zeros(m), 0, "optimal"
     steps: list[dict[str, float]] = []
     weights = np.full(m, 1.0 / m)
+    wide = m == 2 and not mean and counted.all() and p > dense_limit(moments, 1)
+    shared = _SharedBasis(moments, deadline) if wide else None
     for j in range(d):
-        S = rest.T @ moments @ rest
         compared = references(objective, traces, own[:, j]) if not mean else np.zeros(m)
         criterion = GeometricMean() if mean else WorstGroup((compared - kept)[counted])
-        # The trace of a projection on one direction is one, so what is kept already may stand on the diagonal.
-        A = S[counted] + (kept[counted][:, None, None] * np.eye(p - j) if mean else 0.0)
-        x, found, bound, n = _direction(A, criterion, deadline)
+        if shared is not None and isinstance(criterion, WorstGroup):
+            x, found, bound, n = shared.direction(criterion, tol)
+            A, x = moments, x - V @ (V.T @ x)
+            if np.linalg.norm(x) > 0.9:
+                x /= np.linalg.norm(x)
+                V = np.column_stack((V, x))
+                shared.leave_out(x)
+            else:  # nothing varies any more, so that the directions before are as good as others
+                shared, rest = None, np.linalg.qr(V, mode="complete")[0][:, j:]
+        if shared is None:
+            # The trace of a projection on one direction is one, so what is kept already may stand on the diagonal.
+            S = rest.T @ moments @ rest
+            A = S[counted] + (kept[counted][:, None, None] * np.eye(p - j) if mean else 0.0)
+            x, found, bound, n = _direction(A, criterion, deadline)
+            V = np.column_stack((V, rest @ x))
+            rest = rest @ _complement(x)
         n_iter += n
         weights = np.zeros(m)
         weights[counted] = found.weights / found.weights.sum()
-        V = np.column_stack((V, rest @ x))
-        rest = rest @ _complement(x)
         kept = np.einsum("pk,gpq,qk->g", V, moments, V, optimize=True)
         variances = np.einsum("i,gij,j->g", x, A, x)
         value = criterion.cost(variances)
@@ -133,6 +148,46 @@ def solve_minmax_nested(
         **found_here,
     )
     return told_of_limit(result_in_units(result, unit), deadline)
+
+
+class _SharedBasis(TwoGroups):
+    """Two groups with many features: the next direction, in a basis that begins with what the last one left.
+
+    Directions that are chosen become zero in the matrices, and others keep what they have.
+    """
+
+    def __init__(self, moments: np.ndarray, deadline: float) -> None:
+        self._rest, self._deadline = moments.copy(), deadline
+        super().__init__(self._pencil(None), "error", 100)
+        self.pencil.refine([(0.5, 0.5)], 1, tol=1e-3)
+
+    def _pencil(self, block: np.ndarray | None) -> Pencil:
+        pencil = Pencil(self._rest, dense_limit=0, block=block)
+        pencil.deadline = self._deadline
+        return pencil
+
+    def references(self, d: int) -> tuple[float, float]:
+        return self._compared
+
+    def direction(self, criterion: WorstGroup, tol: float) -> tuple[np.ndarray, Small, float, int]:
+        """Return what :func:`_direction` does."""
+        a = criterion.references
+        self._compared = float(a[0]), float(a[1])
+        optimum, bound = self.optimise(1, tol)
+        self._weights = np.array([optimum.t, 1.0 - optimum.t])
+        found = Small(None, optimum.sums, self._weights, self.pencil.n_small)  # type: ignore[arg-type]
+        return self.pencil.lift(optimum.V)[:, 0], found, bound, self.pencil.n_small
+
+    def leave_out(self, x: np.ndarray) -> None:
+        """Make the unit vector `x` a null vector of both matrices."""
+        S = self.pencil.combine(self._weights)
+        block = self.pencil.lift(top_eigenpairs(S, min(_CARRIED, len(S)))[1])
+        for M in self._rest:
+            y = M @ x
+            y -= 0.5 * (x @ y) * x
+            M -= np.multiply.outer(x, y)
+            M -= np.multiply.outer(y, x)
+        self.pencil, self._version = self._pencil(block - np.multiply.outer(x, x @ block)), -1
 
 
 def _direction(

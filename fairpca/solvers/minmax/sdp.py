@@ -11,23 +11,24 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
-from fairpca.solvers.minmax._affine import affine_map, basis_kind, round_by_lp
+from fairpca.solvers.minmax._affine_map import affine_map, basis_kind, round_by_lp
 from fairpca.solvers.minmax._problem import (
     Objective,
     certified_status,
     check_problem,
+    only_varying,
     oriented,
     references,
     refuse_nash,
+    solve_for_varying,
     trivial_result,
 )
-from fairpca.solvers.minmax._varying import only_varying, solve_for_varying
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_sdp"]
 
-Rounding = Literal["lp", "none"]
+SDPRounding = Literal["lp", "none"]
 _ACCURACY = 1e-6  # relative accuracy that an interior-point method gives safely
 _SNAP = 1e-9  # rise of the loss, relative to the traces, at which fractional eigenvalues are made whole
 _NEGLIGIBLE = 1e-7  # eigenvalues of P below this are its inaccuracy
@@ -38,7 +39,7 @@ def solve_minmax_sdp(
     n_components: int,
     *,
     objective: Objective = "loss",
-    rounding: Rounding = "lp",
+    rounding: SDPRounding = "lp",
     tol: float = 1e-9,
     max_iter: int = 200,
 ) -> SolverResult:

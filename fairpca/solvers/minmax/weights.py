@@ -9,7 +9,7 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
-from fairpca.solvers.minmax._affine import affine_map, basis_kind, eigenvalues_of, round_by_lp
+from fairpca.solvers.minmax._affine_map import affine_map, basis_kind, eigenvalues_of, round_by_lp
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
@@ -21,14 +21,14 @@ from fairpca.solvers.minmax._problem import (
     refuse_nash,
     trivial_result,
 )
-from fairpca.solvers.minmax.sdp import Rounding
+from fairpca.solvers.minmax.sdp import SDPRounding
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit
 
 __all__ = ["solve_minmax_weights"]
 
-Variant = Literal["printed", "samadi2018_code", "vu2022_code"]
+WeightsVariant = Literal["printed", "samadi2018_code", "vu2022_code"]
 _MOST = 10**6  # whose weights and losses are kept
 
 
@@ -52,10 +52,10 @@ def solve_minmax_weights(
     n_components: int,
     *,
     objective: Objective = "loss",
-    variant: Variant = "printed",
+    variant: WeightsVariant = "printed",
     eta: float | None = None,
     n_iter: int = 100,
-    rounding: Rounding = "lp",
+    rounding: SDPRounding = "lp",
     tol: float = 1e-9,
     recentred: tuple[np.ndarray, np.ndarray] | None = None,
     time_limit: float | None = None,
@@ -107,8 +107,8 @@ def solve_minmax_weights(
     started = perf_counter()
     moments, d = check_problem(moments, n_components, objective)
     refuse_nash(objective, "mw")
-    check_choice("variant", variant, get_args(Variant))
-    check_choice("rounding", rounding, get_args(Rounding))
+    check_choice("variant", variant, get_args(WeightsVariant))
+    check_choice("rounding", rounding, get_args(SDPRounding))
     check_number("n_iter", n_iter, low=1, integer=True)
     if n_iter > _MOST:
         raise ValueError(

@@ -12,7 +12,6 @@ from fairpca.solvers.rfpca.objective import (
     ambiguity_radii,
     published_lam,
     reconstruction_errors,
-    worst_case_error,
 )
 from fairpca.solvers.rfpca.subgradient import pca_start, random_starts, solve_rfpca_subgradient
 
@@ -38,5 +37,4 @@ __all__ = [
     "solve_rfpca_groups",
     "solve_rfpca_path",
     "solve_rfpca_subgradient",
-    "worst_case_error",
 ]

@@ -30,7 +30,7 @@ from fairpca.solvers.rfpca._cells import Line, bound_cell, polygon_bound
 from fairpca.solvers.rfpca.objective import TwoGroupObjective
 from fairpca.solvers.spectral import zero_between
 
-__all__ = ["Certificate", "certify", "equalised", "lower_bound", "search_interval"]
+__all__ = ["RadiusCertificate", "certify", "equalised", "lower_bound", "search_interval"]
 
 _UNIT = float(np.finfo(float).eps)
 _SMALL = 1e-11  # miss of a support value, relative to the traces, up to which the point itself is used
@@ -54,7 +54,7 @@ def search_interval(objective: TwoGroupObjective) -> tuple[float, float]:
 
 
 @dataclass(slots=True)
-class Certificate:
+class RadiusCertificate:
     """What branch and bound proved.
 
     Attributes
@@ -183,7 +183,7 @@ def certify(
     tol: float,
     max_evaluations: int,
     polish: Callable[[float], SupportPoint],
-) -> Certificate:
+) -> RadiusCertificate:
     """Refine the cover until the lower bound reaches the best value, improving `best` on the way.
 
     Parameters
@@ -268,7 +268,9 @@ def certify(
     bound = min(heap[0][0] if heap else np.inf, finished)
     if boundary.proves_bounds:
         bound = min(bound, lower_bound(boundary, objective))
-    return Certificate(best, least, consistent_bound(least, bound, CONTRADICTION * objective.size(*boundary.traces)))
+    return RadiusCertificate(
+        best, least, consistent_bound(least, bound, CONTRADICTION * objective.size(*boundary.traces))
+    )
 
 
 def equalised(boundary: Boundary, objective: TwoGroupObjective, a: SupportPoint, b: SupportPoint) -> SupportPoint:

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used
-from fairpca.solvers.rfpca.objective import GroupObjective, Variant
+from fairpca.solvers.rfpca.objective import GroupObjective, RFPCAVariant, check_problem, penalty_used
 
 __all__ = ["ComplementObjective", "ProximalPoints", "polar_factor"]
 
@@ -94,7 +93,7 @@ class ComplementObjective:
         n_components: int,
         lam: float,
         eps: np.ndarray,
-        variant: Variant = "printed",
+        variant: RFPCAVariant = "printed",
     ) -> None:
         self.moments, self.shares, self.eps = check_problem(moments, shares, n_components, lam, eps)
         if len(self.moments) != 2:

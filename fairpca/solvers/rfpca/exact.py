@@ -15,9 +15,8 @@ import numpy as np
 
 from fairpca.solvers.result import SolverResult, Status
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support, SupportPoint
-from fairpca.solvers.rfpca._certificate import Certificate, certify, equalised, search_interval
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
-from fairpca.solvers.rfpca.objective import TwoGroupObjective, Variant
+from fairpca.solvers.rfpca._certificate import RadiusCertificate, certify, equalised, search_interval
+from fairpca.solvers.rfpca.objective import RFPCAVariant, TwoGroupObjective, check_problem, penalty_used, sizes
 from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["make_boundary", "solve_rfpca", "solve_rfpca_path"]
@@ -58,7 +57,7 @@ def solve_rfpca(
     lam: float,
     eps: np.ndarray,
     *,
-    variant: Variant = "corrected",
+    variant: RFPCAVariant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     certified: bool = True,
@@ -128,7 +127,7 @@ def _check_two(moments: np.ndarray) -> None:
         )
 
 
-def _objective(shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant) -> TwoGroupObjective:
+def _objective(shares: np.ndarray, lam: float, eps: np.ndarray, variant: RFPCAVariant) -> TwoGroupObjective:
     return TwoGroupObjective((float(shares[0]), float(shares[1])), float(lam), (float(eps[0]), float(eps[1])), variant)
 
 
@@ -147,7 +146,7 @@ def _solve(
     if certified:
         ground = 8 * _UNIT * objective.value(*boundary.traces)
 
-        def proved(proof: Certificate) -> bool:
+        def proved(proof: RadiusCertificate) -> bool:
             return proof.objective - proof.bound <= max(tol * proof.objective, ground)
 
         proof = _prove(boundary, objective, best, tol, max_iter)
@@ -182,7 +181,7 @@ def _solve(
 
 def _prove(
     boundary: Boundary, objective: TwoGroupObjective, best: SupportPoint, tol: float, max_iter: int
-) -> Certificate:
+) -> RadiusCertificate:
     """Run the certificate; far from the optimum rough support points will do."""
 
     def polish(t: float) -> SupportPoint:
@@ -203,7 +202,7 @@ def solve_rfpca_path(
     n_components: int,
     settings: Iterable[tuple[float, np.ndarray]],
     *,
-    variant: Variant = "corrected",
+    variant: RFPCAVariant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     certified: bool = True,

@@ -15,21 +15,29 @@ objective falls.  The objective never increases.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from time import perf_counter
 
 import numpy as np
 from scipy.optimize import nnls
 
 from fairpca.linalg import orthonormal, top_eigenpairs
+from fairpca.solvers.minmax import solve_fantope_minmax
 from fairpca.solvers.result import CONTRADICTION, SolverResult, Status, consistent_bound
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
-from fairpca.solvers.rfpca._starts import pair_planes, tangent_planes
-from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.rfpca.exact import solve_rfpca
+from fairpca.solvers.rfpca.objective import (
+    GroupObjective,
+    RFPCAVariant,
+    check_problem,
+    penalty_used,
+    reconstruction_errors,
+    sizes,
+)
 from fairpca.solvers.rfpca.subgradient import random_starts
 from fairpca.solvers.spectral import in_units, result_in_units, unit_of
 
-__all__ = ["solve_rfpca_groups"]
+__all__ = ["pair_planes", "solve_rfpca_groups", "tangent_planes"]
 
 _ROUNDS = 6  # of shrinking the box of errors and bounding again
 _RANDOM = 12  # planes to start from, the same ones every time
@@ -46,7 +54,7 @@ def solve_rfpca_groups(
     lam: float,
     eps: np.ndarray,
     *,
-    variant: Variant = "corrected",
+    variant: RFPCAVariant = "corrected",
     tol: float = 1e-9,
     max_iter: int = 1000,
     starts: Iterable[np.ndarray] = (),
@@ -217,3 +225,54 @@ def _simplex_qp(Q: np.ndarray, f: np.ndarray) -> np.ndarray:
     heavy = 1e4
     w, _ = nnls(np.vstack((root, heavy * np.ones(n))), np.append(target, heavy))
     return w / w.sum() if w.sum() > 0 else np.full(n, 1 / n)
+
+
+_LARGEST = 150  # features up to which the convex problem is solved as a whole
+_PAIRS = 20  # of groups whose tangents are taken, those with the largest values
+_ROUNDS = 5  # of tangents
+_EXACT_PAIRS = 6  # of groups whose two-group problem is solved
+
+
+def tangent_planes(moments: np.ndarray, objective: GroupObjective, V: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield planes that minimise the largest tangent at the plane before, beginning with `V`, while that helps."""
+    p, d = V.shape
+    traces = np.trace(moments, axis1=1, axis2=2)
+    errors = reconstruction_errors(moments, V)
+    value = float(objective.values(errors).max())
+    if p > _LARGEST or not moments.any():
+        return
+    for _ in range(_ROUNDS):
+        J = objective.values(errors)
+        used = np.argsort(-J, kind="stable")[:_PAIRS]
+        slopes = objective.slopes(errors, 1e-14 * float(traces.max()), used)
+        constants = J[used] + slopes @ (traces - errors)
+        point, _steps = solve_fantope_minmax(np.tensordot(slopes, moments, axes=1), constants, d)
+        V = point.ones
+        if V.shape[1] < d:
+            R = np.linalg.eigh(point.block)[1]
+            V = np.concatenate((V, point.fractional @ R[:, ::-1][:, : d - V.shape[1]]), axis=1)
+        yield V
+        errors = reconstruction_errors(moments, V)
+        before, value = value, float(objective.values(errors).max())
+        if not value < before:
+            return
+
+
+def pair_planes(
+    moments: np.ndarray,
+    shares: np.ndarray,
+    d: int,
+    lam: float,
+    eps: np.ndarray,
+    variant: RFPCAVariant,
+    errors: np.ndarray,
+) -> Iterator[np.ndarray]:
+    """Yield the exact solutions for two of the groups alone; of many groups those whose `errors` differ the most."""
+    pairs = sorted(combinations(range(len(moments)), 2), key=lambda pair: -abs(errors[pair[0]] - errors[pair[1]]))
+    for pair in pairs[:_EXACT_PAIRS]:
+        both = list(pair)
+        share = float(shares[both].sum())
+        if moments[both].any():
+            yield solve_rfpca(
+                moments[both], shares[both] / share, d, lam / share, eps[both], variant=variant, certified=False
+            ).V

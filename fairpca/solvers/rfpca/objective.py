@@ -16,20 +16,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+
+from fairpca._validation import check_choice
 
 __all__ = [
     "GroupObjective",
     "TwoGroupObjective",
     "ambiguity_radii",
+    "check_problem",
+    "penalty_used",
     "published_lam",
     "reconstruction_errors",
-    "worst_case_error",
+    "sizes",
 ]
 
-Variant = Literal["corrected", "printed", "vu2022_code"]
+RFPCAVariant = Literal["corrected", "printed", "vu2022_code"]
 
 
 def ambiguity_radii(alpha: float, counts: np.ndarray) -> np.ndarray:
@@ -47,27 +51,6 @@ def ambiguity_radii(alpha: float, counts: np.ndarray) -> np.ndarray:
     ndarray of shape (m,)
     """
     return alpha / np.sqrt(np.asarray(counts, dtype=float))
-
-
-def worst_case_error(weight: float, error: float, eps: float) -> float:
-    """Return the supremum of ``weight * E_Q[reconstruction error]`` over the ball of radius `eps` (Proposition 3.3).
-
-    Parameters
-    ----------
-    weight : float
-        The proposition's upsilon, of any sign.
-    error : float
-        tr[(I - VV')M], the error under the observed distribution.
-    eps : float
-        Radius in the Wasserstein-type divergence of Definition 3.1.
-
-    Returns
-    -------
-    float
-        For a negative `weight` the supremum is at the smallest error in the ball, so it is at most zero.
-    """
-    r, e = np.sqrt(error), np.sqrt(eps)
-    return float(weight * (r + e) ** 2 if weight >= 0 else weight * max(r - e, 0.0) ** 2)
 
 
 def published_lam(moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, n_components: int, lam: float) -> float:
@@ -141,7 +124,7 @@ class TwoGroupObjective:
     shares: tuple[float, float]
     lam: float
     eps: tuple[float, float]
-    variant: Variant = "corrected"
+    variant: RFPCAVariant = "corrected"
 
     def __post_init__(self) -> None:
         p0, p1 = self.shares
@@ -221,7 +204,7 @@ class GroupObjective:
         Ordered pairs (a, a'); for two groups (0, 1) and (1, 0), that is J_0 and J_1.
     """
 
-    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: Variant = "corrected") -> None:
+    def __init__(self, shares: np.ndarray, lam: float, eps: np.ndarray, variant: RFPCAVariant = "corrected") -> None:
         self.shares = np.asarray(shares, dtype=float)
         self.lam = lam
         first, second = np.indices((len(self.shares),) * 2).reshape(2, -1)
@@ -285,3 +268,50 @@ class GroupObjective:
         ]
         slopes = self._rows(*rises)
         return self.values(low) - slopes @ low, slopes
+
+
+def check_problem(
+    moments: np.ndarray, shares: np.ndarray, d: int, lam: float, eps: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return moments, shares and radii as float64 arrays, or raise if they do not make a problem."""
+    moments = np.asarray(moments, dtype=np.float64)
+    shares = np.asarray(shares, dtype=np.float64)
+    eps = np.asarray(eps, dtype=np.float64)
+    if moments.ndim != 3 or moments.shape[1] != moments.shape[2] or len(moments) < 2:
+        raise ValueError(
+            f"the second moments have shape {moments.shape}; they must be (n_groups, p, p) with two or more groups."
+        )
+    m, p = moments.shape[:2]
+    if not 1 <= d < p:
+        raise ValueError(f"n_components={d} is out of range; with {p} features it must lie between 1 and {p - 1}.")
+    if shares.shape != (m,) or np.any(shares <= 0) or abs(shares.sum() - 1) > 1e-8:
+        raise ValueError(f"the shares {shares.tolist()} must be {m} positive numbers that sum to 1.")
+    if eps.shape != (m,):
+        raise ValueError(f"eps has {eps.size} value(s); give one radius for each of the {m} groups.")
+    if not np.all(np.isfinite(eps)) or np.any(eps < 0):
+        raise ValueError(f"eps={eps.tolist()} must be finite and not negative.")
+    if not (np.isfinite(lam) and lam >= 0):
+        raise ValueError(f"lam={lam!r} must be a finite number, zero or larger.")
+    if not np.all(np.isfinite(moments)):
+        raise ValueError("the second moments contain NaN or infinite entries; clean the data first.")
+    return moments, shares, eps
+
+
+def sizes(moments: np.ndarray, eps: np.ndarray) -> np.ndarray:
+    """Return what decides the unit of a problem: traces, and radii only where the unit would make them overflow."""
+    return np.append(np.trace(moments, axis1=1, axis2=2), np.asarray(eps, dtype=np.float64) * 2.0**-900)
+
+
+def penalty_used(
+    variant: RFPCAVariant, moments: np.ndarray, shares: np.ndarray, eps: np.ndarray, d: int, lam: float
+) -> float:
+    """Return the penalty of a problem: `lam`, or what the published code makes of it."""
+    check_choice("variant", variant, get_args(RFPCAVariant))
+    if variant != "vu2022_code":
+        return float(lam)
+    if len(moments) != 2:
+        raise ValueError(
+            f"variant='vu2022_code' is defined for two groups and there are {len(moments)}; choose 'corrected' or "
+            "'printed'."
+        )
+    return published_lam(moments, shares, eps, d, lam)

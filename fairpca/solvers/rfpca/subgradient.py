@@ -19,8 +19,14 @@ from sklearn.utils import check_random_state
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult
-from fairpca.solvers.rfpca._problem import check_problem, penalty_used, sizes
-from fairpca.solvers.rfpca.objective import GroupObjective, Variant, reconstruction_errors
+from fairpca.solvers.rfpca.objective import (
+    GroupObjective,
+    RFPCAVariant,
+    check_problem,
+    penalty_used,
+    reconstruction_errors,
+    sizes,
+)
 from fairpca.solvers.spectral import in_units, result_in_units, safe_unit
 
 __all__ = ["pca_start", "random_starts", "solve_rfpca_subgradient"]
@@ -97,7 +103,7 @@ def solve_rfpca_subgradient(
     lam: float,
     eps: np.ndarray,
     *,
-    variant: Variant = "corrected",
+    variant: RFPCAVariant = "corrected",
     n_starts: int = 21,
     starts: np.ndarray | None = None,
     max_iter: int = 1000,

@@ -2,8 +2,15 @@
 
 from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
-from fairpca.solvers.spectral.pencil import Pencil, Spectrum, mix_to_zero, split_ties, sum_error, zero_between
-from fairpca.solvers.spectral.streamed import StreamedPencil
+from fairpca.solvers.spectral.pencil import (
+    Pencil,
+    Spectrum,
+    StreamedPencil,
+    mix_to_zero,
+    split_ties,
+    sum_error,
+    zero_between,
+)
 from fairpca.solvers.spectral.units import in_units, result_in_units, safe_unit, unit_of
 
 __all__ = [

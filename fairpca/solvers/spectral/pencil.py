@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
 from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
-__all__ = ["Pencil", "Spectrum", "mix_to_zero", "split_ties", "sum_error", "zero_between"]
+__all__ = ["Pencil", "Spectrum", "StreamedPencil", "mix_to_zero", "split_ties", "sum_error", "zero_between"]
 
 _GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
@@ -52,6 +52,8 @@ class Pencil:
         Columns that the basis may have before it is compressed; default ``4 (d + 30)`` for the d asked for.
     random_state : int, default=0
         Seed of the starting block.
+    block : ndarray of shape (p, k), optional
+        Vectors to begin the basis with in the place of random ones.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class Pencil:
         tol: float = 1e-8,
         max_basis: int | None = None,
         random_state: int = 0,
+        block: np.ndarray | None = None,
     ) -> None:
         matrices = np.asarray(matrices, dtype=np.float64)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
@@ -89,6 +92,8 @@ class Pencil:
         self._start(np.trace(matrices, axis1=1, axis2=2), matrices.shape[1], tol, max_basis, random_state)
         self.is_dense = matrices.shape[1] <= dense_limit
         self._small = matrices if self.is_dense else np.empty((len(matrices), 0, 0))
+        if block is not None and not self.is_dense:
+            self._append(block)
 
     def _start(self, traces: np.ndarray, p: int, tol: float, max_basis: int | None, random_state: int) -> None:
         """Begin with an empty basis."""
@@ -514,3 +519,55 @@ def zero_between(function: Callable[[float], float], low: float = 0.0, high: flo
     # Four machine epsilons is the smallest tolerance that brentq takes. A function that is rounding before that is
     # reached, flat next to zero, keeps it from ever seeing it; after a hundred steps the place is as good.
     return float(brentq(function, low, high, xtol=1e-16, rtol=4 * np.finfo(float).eps, disp=False))
+
+
+class StreamedPencil(Pencil):
+    """Top eigenpairs of weighted sums of matrices that are known by their products only.
+
+    A block Krylov method with one basis for all weights: the residuals of the pairs that are not yet accurate are
+    multiplied next, all in one product. Nothing about the rest of the spectrum can be proved from products, so bounds
+    are estimates from residuals (:func:`fairpca.solvers.spectral.sum_error`).
+
+    Parameters
+    ----------
+    multiply : callable
+        Takes X of shape (p, k), returns the products of all matrices with it, shape (m, p, k).
+    traces : ndarray of shape (m,)
+        Traces of the matrices.
+    n_features : int
+        p.
+    tol : float, default=1e-6
+        Residual of a pair relative to the norm; an eigenvalue is then off by about the square of it.
+    max_basis : int, optional
+        Columns that the basis may have; default ``4 (d + 30)``.
+    random_state : int, default=0
+        Seed of the starting block.
+    """
+
+    def __init__(
+        self,
+        multiply: Callable[[np.ndarray], np.ndarray],
+        traces: np.ndarray,
+        n_features: int,
+        *,
+        tol: float = 1e-6,
+        max_basis: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self._products_with = multiply
+        self._start(np.asarray(traces, dtype=np.float64), n_features, tol, max_basis, random_state)
+
+    def _multiply(self, X: np.ndarray) -> Sequence[np.ndarray]:
+        return self._products_with(X)  # type: ignore[return-value]
+
+    def whole_top_sum(self, weights: Sequence[float] | np.ndarray, d: int) -> float:
+        """Return the sum of the `d` largest eigenvalues that the basis gives, with the error that residuals allow."""
+        w = self.spectrum(weights).values
+        tie = split_ties(w, d, 1e-9 * float(abs(w[0])))[1]
+        return float(np.sum(self.top_sum(weights, d, tie)))
+
+    def top_sum_bound(
+        self, weights: Sequence[float] | np.ndarray, d: int, pairs: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> float:
+        """As :meth:`whole_top_sum`: an estimate and no proof."""
+        return self.whole_top_sum(weights, d)

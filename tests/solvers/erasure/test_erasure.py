@@ -1,7 +1,6 @@
 """Mean matching and linear erasure against CVXPY, brute force, slow double loops and the theorem itself."""
 
 from fractions import Fraction
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -9,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from fairpca import FPCA, GroupMoments, LinearEraser, MeanFairPCA, WideRows
-from fairpca.linalg import orthonormal, principal_angles, subspace_distance, top_eigenpairs
+from fairpca import GroupMoments, LinearEraser, MeanFairPCA
+from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.solvers.erasure import cross_moments, erase_linearly, solve_mean_fair
 from fairpca.solvers.erasure.means import orthonormal_basis
 from fairpca.solvers.spectral import avoiding_eigenpairs
@@ -152,17 +151,6 @@ def test_oblique_is_pca_of_erased_rows_and_leace_in_its_published_form(seed):
     np.testing.assert_allclose(half @ V @ V.T @ inverse, model.decoder_.T @ model.components_, atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_two_groups_are_the_mean_constraint_of_fpca(seed):
-    X, group = rows(seed, n_groups=2)
-    ours = MeanFairPCA(2).fit(X, sensitive_features=group)
-    theirs = FPCA(2, constraints="mean", delta=0.0).fit(X, sensitive_features=group)
-    assert principal_angles(ours.components_.T, theirs.components_.T).max() < 1e-7
-    R = null(problem(X, group)[1])
-    V = R @ top_eigenpairs(R.T @ problem(X, group)[0] @ R, 2)[1]
-    assert subspace_distance(V, ours.components_.T) < 1e-7
-
-
 @given(
     seed=st.integers(0, 10**6),
     rank=st.integers(3, 6),
@@ -270,15 +258,6 @@ def test_basis_of_directions_does_not_depend_on_their_lengths():
         other = orthonormal_basis(directions * lengths)
         np.testing.assert_allclose(other.T @ other, np.eye(2), atol=1e-14)
         np.testing.assert_allclose(other @ (other.T @ basis), basis, rtol=1e-10, atol=0)
-
-
-@pytest.mark.parametrize("projection", ["orthogonal", "oblique"])
-def test_seconds_are_within_those_that_passed(projection):
-    X, group = rows(2)
-    data = WideRows(X, group)
-    before = perf_counter()
-    model = MeanFairPCA(2, projection=projection).fit(data)
-    assert 0 < model.result_.seconds <= perf_counter() - before
 
 
 def test_eigenvectors_that_avoid_directions_are_those_of_the_compression():

@@ -1,8 +1,7 @@
 """FPCA: the splitting against Clarabel and SCS, the certificate, closed forms, branches, rounding, messages."""
 
 import dataclasses
-import warnings
-from itertools import combinations, count
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,13 +12,11 @@ from scipy.linalg import eigh_tridiagonal
 from fairpca import FPCA, GroupMoments
 from fairpca.linalg import subspace_distance, top_eigenpairs
 from fairpca.solvers.fpca import (
-    FPCAProblem,
     _kernel,
     fpca_problem,
     solve_fpca,
     solve_fpca_cvxpy,
     solve_mean_only,
-    solve_splitting,
     upper_bound,
 )
 from fairpca.solvers.fpca import mean as fpca_mean
@@ -82,12 +79,6 @@ def test_objective_equals_clarabel(variant, p, d, delta, mu, sided):
     assert result.objective <= referee.upper + 1e-12
 
 
-def test_objective_equals_clarabel_at_thirty_features():
-    problem = fpca_problem(*moments_of(30, 30), 5, mu=0.05, variant="lee2022_code")
-    result = solve_fpca(problem)
-    assert result.objective == pytest.approx(solve_fpca_cvxpy(problem, tol_gap_rel=1e-8).value, rel=1e-6)
-
-
 @EACH_VARIANT
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_the_printed_program_is_the_one_that_is_solved(variant, delta):
@@ -97,13 +88,6 @@ def test_the_printed_program_is_the_one_that_is_solved(variant, delta):
     assert np.isnan(printed.upper)
     # <ff', P> = 0 leaves no Slater point: a residue of 1e-8 there is worth its square root in the objective.
     assert printed.value == pytest.approx(ours.objective, rel=3e-4 if delta == 0 else 1e-6)
-
-
-@EACH_VARIANT
-def test_scs_agrees(variant):
-    problem = fpca_problem(*moments_of(5, 9), 3, mu=0.05, variant=variant)
-    ours = solve_fpca(problem)
-    assert solve_fpca_cvxpy(problem, backend="scs", eps=1e-8).value == pytest.approx(ours.objective, rel=1e-6)
 
 
 @EACH_VARIANT
@@ -158,17 +142,6 @@ def test_a_negative_multiplier_is_refused():
     problem = fpca_problem(*moments_of(0, 4), 2, delta=0.1)
     with pytest.raises(ValueError, match="must not be negative"):
         upper_bound(problem, np.zeros((4, 4)), np.zeros((4, 4)), -1.0)
-
-
-@EACH_VARIANT
-def test_bounds_close_in_from_both_sides(variant):
-    problem = fpca_problem(*moments_of(21, 12), 4, mu=0.2, variant=variant)
-    outcome = solve_splitting(problem, tol=1e-9)
-    lower, upper = outcome.history["lower"], outcome.history["upper"]
-    assert np.all(np.diff(lower) >= 0) and np.all(np.diff(upper) <= 0)
-    assert np.all(lower <= upper + 1e-14)
-    best = solve_fpca_cvxpy(problem).objective
-    assert np.all(upper >= best - 1e-12) and np.all(lower <= best + 1e-8)
 
 
 def test_not_enough_iterations_is_said():
@@ -302,28 +275,6 @@ def test_operator_norm_mean_constraint(delta):
     assert result.objective == pytest.approx(solve_fpca_cvxpy(problem, form="printed").value, rel=2e-6)
 
 
-def test_looser_tolerance_never_hurts():
-    S, f, Q = moments_of(14, 9)
-    for variant in VARIANTS:
-        for constraints in ("both", "mean"):
-            values = [
-                solve_fpca(
-                    fpca_problem(S, f, Q, 3, delta=delta, mu=0.05, variant=variant, constraints=constraints), tol=1e-8
-                ).objective
-                for delta in (0.0, 1e-3, 0.05, 0.1, 0.3, 1.0, 5.0)
-            ]
-            assert np.all(np.diff(values) >= -1e-7 * abs(values[-1]))
-
-
-def test_heavier_penalty_lowers_the_slack():
-    S, f, Q = moments_of(15, 9)
-    t = [
-        max(solve_fpca(fpca_problem(S, f, Q, 3, mu=mu, variant="vu2022_code")).extra["t"])
-        for mu in (0, 0.01, 0.03, 0.1, 1)
-    ]
-    assert np.all(np.diff(t) < 1e-6)
-
-
 # ---------------------------------------------------------------- branches
 
 
@@ -338,14 +289,6 @@ def test_without_penalty_or_difference_only_the_means_matter():
         result = solve_fpca(problem)
         assert result.extra["method"] == "mean only" and result.status == "optimal"
         assert subspace_distance(result.V, expected.V) < 1e-9
-
-
-def test_padded_shift_penalises_even_equal_covariances():
-    S, f, Q = moments_of(3, 6)
-    problem = fpca_problem(S, f, np.zeros_like(Q), 2, mu=5.0, variant="vu2022_code")
-    result = solve_fpca(problem)
-    assert result.extra["method"] == "splitting" and result.extra["spectrum"][0] < 0.99
-    assert result.objective == pytest.approx(solve_fpca_cvxpy(problem).value, rel=1e-6)
 
 
 def test_equal_means_leave_the_covariances():
@@ -427,13 +370,6 @@ def test_of_three_tied_directions_the_two_with_most_variance_are_kept():
         rounded = round_to_subspace(R @ P @ R.T, R @ S @ R.T, 3)
         assert rounded.V.shape == (5, 3) and rounded.tied == 3
         assert subspace_distance(rounded.V, R[:, [0, *best]]) < 1e-9
-
-
-def test_wider_ties_keep_more_variance():
-    S, f, Q = moments_of(31, 12)
-    problem = fpca_problem(S, f, Q, 3, mu=0.2, variant="lee2022_code")
-    kept = [solve_fpca(problem, tie_tol=t).extra["kept"] for t in (1e-9, 1e-2, 1.0)]
-    assert kept[0] <= kept[1] + 1e-9 <= kept[2] + 2e-9
 
 
 def test_fair_rounding_repairs_the_mean_constraint():
@@ -555,21 +491,10 @@ def test_constant_columns_get_no_weight(rows):
     np.testing.assert_allclose(model.components_[:, [3, -1]], 0, atol=1e-8)
 
 
-def test_more_than_two_groups_are_explained(rows):
-    X, _ = rows
-    with pytest.raises(ValueError, match=r"3 groups \('a', 'b', 'c'\).*exactly two.*MinMaxFairPCA"):
-        FPCA().fit(X, sensitive_features=np.array(list("abc"))[np.arange(len(X)) % 3])
-
-
-def test_the_whole_space_is_explained(rows):
-    X, z = rows
-    with pytest.raises(ValueError, match="between 1 and 6"):
-        FPCA(7).fit(X, sensitive_features=z)
-
-
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
+        ({"n_components": 7}, ValueError, "between 1 and 6"),
         ({"delta": -1}, ValueError, "delta=-1 is out of range"),
         ({"mu": float("nan")}, ValueError, "mu=nan is not a number"),
         ({"mu": "strong"}, ValueError, "mu='strong' is not known; choose one of 'auto'"),
@@ -654,19 +579,6 @@ def test_a_huge_tolerance_is_none(rows, variant):
     assert np.isfinite(free.result_.bound)
 
 
-def test_an_outlier_leaves_finite_numbers():
-    X = np.random.default_rng(0).standard_normal((60, 4)) * [3, 2, 1, 1]
-    z = np.arange(60) % 2 == 1
-    X[z, 0] += 1
-    X[3, 1] = 1e10
-    model = FPCA(2, mu=0.01, options={"scale": "norm"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        model.fit(X, sensitive_features=z)
-    assert np.all(np.isfinite(model.components_)) and np.isfinite(model.result_.objective)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_the_trace_is_met_however_tight_the_mean_constraint(seed):
     S, f, Q = moments_of(seed, 6)
@@ -674,31 +586,6 @@ def test_the_trace_is_met_however_tight_the_mean_constraint(seed):
         problem = fpca_problem(S, f, Q, d, delta=1e-8 * np.linalg.norm(f), mu=0.05, variant="lee2022_code")
         P = solve_fpca(problem, max_iter=200).extra["P"]
         assert abs(np.trace(P) - d) < 1e-12
-
-
-def test_bound_covers_what_elimination_leaves_out():
-    # A level so small that f is eliminated, and most of the variance lies along f.
-    f = np.array([1.0, 1.0, 1.0]) * 1e3
-    F = np.outer(f, f) / (f @ f)
-    S = 1e4 * F + np.diag([1.0, 2.0, 3.0]) + 5.0 * (np.outer(f, [1, -1, 0]) + np.outer([1, -1, 0], f)) / 1e3
-    problem = fpca_problem(S, f, np.diag([1.0, -1.0, 0.5]), 2, delta=5e-10, mu=0.1, variant="lee2022_code")
-    assert problem.eliminates_mean and problem.mean_level > 0
-    result = solve_fpca(problem)
-    assert result.extra["method"] == "only feasible point"
-    # Turn V as far towards f as the level allows.
-    fh = f / np.linalg.norm(f)
-    N = np.linalg.svd(f[None])[2][1:].T
-    lean = N @ np.linalg.svd((fh @ S @ N)[None])[2][0]
-    r = np.sqrt(problem.mean_bound)
-    other = np.linalg.svd(np.column_stack((lean, fh)).T)[2][2]
-    best = -np.inf
-    for sign in (1, -1):
-        tilted = np.cos(r) * lean + sign * np.sin(r) * fh
-        best = max(best, problem.objective(np.outer(tilted, tilted) + np.outer(other, other)))
-    # f'Pf of either is |f|^2 sin(r)^2: feasible. A product of matrices would give 1e-10 of rounding instead.
-    assert f @ f * np.sin(r) ** 2 <= (1 + 1e-12) * problem.mean_level
-    assert best > result.objective
-    assert result.bound >= best
 
 
 def test_bad_matrices_are_explained():
@@ -725,29 +612,9 @@ def test_max_iter_reaches_the_user(rows):
         FPCA(3, variant="lee2022_code", max_iter=2, mu=0.05, tol=1e-12).fit(X, sensitive_features=z)
 
 
-def test_relabelling_the_groups_changes_nothing(rows):
-    X, z = rows
-    for variant in VARIANTS:
-        a = FPCA(3, variant=variant).fit(X, sensitive_features=z)
-        b = FPCA(3, variant=variant).fit(X, sensitive_features=~z)
-        assert subspace_distance(a.components_.T, b.components_.T) < 1e-5
-        assert a.result_.objective == pytest.approx(b.result_.objective, rel=2e-7)
-
-
 def test_problem_needs_two_groups(rows):
     X, _ = rows
     with pytest.raises(ValueError, match="needs two groups; got 1"):
         FPCA().problem(GroupMoments.from_data(X, np.zeros(len(X))))
-
-
-def test_problem_is_a_plain_value():
-    problem = fpca_problem(*moments_of(1, 5), 2)
-    assert isinstance(problem, FPCAProblem) and problem.n_features == 5
-
-
-def test_a_result_says_how_long_it_took(monkeypatch):
-    """On a clock that stood at a million when the solver began, and goes on by one at each look."""
-    ticks = count(1e6)
-    monkeypatch.setattr("fairpca.solvers.fpca.solve.perf_counter", lambda: next(ticks))
-    result = solve_fpca(fpca_problem(*moments_of(4, 6), 2, mu=0.0))
-    assert 0 < result.seconds <= next(ticks) - 1e6
+    with pytest.raises(ValueError, match=r"3 groups \('a', 'b', 'c'\).*exactly two.*MinMaxFairPCA"):
+        FPCA().fit(X, sensitive_features=np.array(list("abc"))[np.arange(len(X)) % 3])

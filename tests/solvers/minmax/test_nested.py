@@ -68,10 +68,6 @@ def test_estimator_keeps_the_order_of_choice():
         np.testing.assert_allclose(model.components_, models[-1].components_[: len(model.components_)], atol=1e-8)
     errors = np.array([model.errors_.max() for model in models])
     assert np.all(np.diff(errors) < 0)
-    with pytest.raises(ValueError, match="nested=True is for solver='dual' only; got solver='mw'"):
-        MinMaxFairPCA(nested=True, solver="mw").fit(X, sensitive_features=s)
-    with pytest.raises(TypeError, match="nested must be True or False; got 1"):
-        MinMaxFairPCA(nested=1).fit(X, sensitive_features=s)
 
 
 @pytest.mark.parametrize("objective", ["variance", "nash"])

@@ -1,7 +1,5 @@
 """The exact two-group solver against all planes (p = 2), local search, special cases and dense algebra."""
 
-from itertools import count
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,11 +11,9 @@ from fairpca.solvers.rfpca import (
     GroupObjective,
     TwoGroupObjective,
     published_lam,
-    reconstruction_errors,
     search_interval,
     solve_rfpca,
     solve_rfpca_path,
-    solve_rfpca_subgradient,
 )
 from fairpca.solvers.rfpca import exact as rfpca_exact
 from fairpca.solvers.rfpca._boundary import Boundary, PencilBoundary, Support
@@ -34,9 +30,9 @@ def scale_of(moments, value):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_plane_of_two_dimensions(kind):
-    """2 x 2400 certified values against brute force over all planes: the bound never above, the plane never worse."""
+    """2 x 800 certified values against brute force over all planes: the bound never above, the plane never worse."""
     rng = np.random.default_rng(KINDS.index(kind))
-    for _ in range(300):
+    for _ in range(100):
         moments, shares, lam, eps = random_instance(rng, 2, kind)
         for form in ("corrected", "printed"):
             result = solve_rfpca(moments, shares, 1, lam, eps, variant=form)
@@ -63,28 +59,6 @@ def test_counterexample_to_a_certificate_without_the_breakpoints_zero_and_one():
     assert {0.0, 1.0} <= set(boundary.supports)
 
 
-def test_local_search_in_more_dimensions_never_beats_the_bound():
-    rng = np.random.default_rng(11)
-    reached = 0
-    for i in range(240):
-        p = int(rng.integers(3, 12))
-        k = int(rng.integers(1, p))
-        moments, shares, lam, eps = random_instance(rng, p, KINDS[i % len(KINDS)])
-        form = ("corrected", "printed")[i // len(KINDS) % 2]
-        result = solve_rfpca(moments, shares, k, lam, eps, variant=form)
-        assert result.status == "optimal"
-        local = solve_rfpca_subgradient(
-            moments, shares, k, lam, eps, variant=form, n_starts=5, max_iter=200, keep="best", random_state=i
-        )
-        scale = scale_of(moments, local.objective)
-        assert result.bound <= local.objective + 1e-9 * scale
-        assert result.objective <= local.objective + 1e-9 * scale
-        reached += local.objective <= result.objective + 1e-3 * scale
-        errors = reconstruction_errors(moments, result.V)
-        np.testing.assert_allclose(result.extra["errors"], errors, atol=1e-10 * np.trace(moments.sum(axis=0)))
-    assert reached > 150  # the local search is a serious opponent
-
-
 @given(seed=SEEDS, kind=KIND, k=st.integers(1, 4))
 def test_without_penalty_and_radius_it_is_pca(seed, kind, k):
     rng = np.random.default_rng(seed)
@@ -95,42 +69,6 @@ def test_without_penalty_and_radius_it_is_pca(seed, kind, k):
     assert result.objective == pytest.approx(w[: 5 - k].sum(), abs=1e-12 * w.sum())
     if w[5 - k] - w[4 - k] > 1e-6 * w[-1]:
         assert subspace_distance(result.V, top_eigenpairs(mixture, k)[1]) < 1e-7
-
-
-@given(seed=SEEDS)
-def test_large_penalty_without_radius_equalises_the_errors(seed):
-    rng = np.random.default_rng(seed)
-    moments, shares, _, _ = random_instance(rng, 6, "wishart")
-    moments[1] *= np.trace(moments[0]) / np.trace(moments[1])
-    w = np.linalg.eigvalsh(moments[0] - moments[1])
-    k = 3
-    slopes = w[: 6 - k].sum(), w[k:].sum()  # of sum of the p - k smallest eigenvalues of M_t at +-infinity
-    if min(-slopes[0], slopes[1]) < 0.05 * np.trace(moments[0]):
-        return
-    large = [solve_rfpca(moments, shares, k, lam, np.zeros(2)) for lam in (200.0, 400.0)]
-    s0, s1 = large[0].extra["errors"]
-    assert s0 == pytest.approx(s1, rel=1e-9)
-    assert large[0].objective == pytest.approx(large[1].objective, rel=1e-9)
-    # Theorem B8: the optimum is the maximum of the concave phi over the interval.
-    grid = np.linspace(-20, 20, 2001)
-    phi = [np.linalg.eigvalsh(t * moments[0] + (1 - t) * moments[1])[: 6 - k].sum() for t in grid]
-    assert max(phi) <= large[0].objective * (1 + 1e-9)
-    assert max(phi) >= large[0].objective * (1 - 2e-2)
-    assert max(phi) >= s0 * (1 - 2e-2)
-
-
-def test_the_path_in_lam_without_radius_is_constant_beyond_the_equal_point():
-    rng = np.random.default_rng(2)
-    moments, shares, _, _ = random_instance(rng, 6, "wishart")
-    moments[1] *= np.trace(moments[0]) / np.trace(moments[1])
-    far = solve_rfpca(moments, shares, 3, 50.0, np.zeros(2))
-    turn = abs(far.extra["t"] - shares[0])
-    values = [solve_rfpca(moments, shares, 3, lam, np.zeros(2)) for lam in (0.5 * turn, 1.01 * turn, 3 * turn)]
-    assert values[0].objective < far.objective * (1 - 1e-6)
-    assert values[0].extra["t"] == pytest.approx(shares[0] + 0.5 * (far.extra["t"] - shares[0]), abs=1e-8)
-    for result in values[1:]:
-        assert result.objective == pytest.approx(far.objective, rel=1e-10)
-        assert subspace_distance(result.V, far.V) < 1e-6
 
 
 @given(seed=SEEDS, kind=KIND, form=st.sampled_from(["corrected", "printed"]))
@@ -153,23 +91,6 @@ def test_objective_is_concave_and_matches_the_general_form(seed, kind, form):
     d = rng.uniform(0, 1, 2)
     change = np.abs(np.subtract(two.values(*(s + d)), two.values(*s))).max()
     assert change <= two.increase(*s, *d) * (1 + 1e-12)
-
-
-def test_the_two_robust_values_agree_exactly_where_condition_ii_holds():
-    rng = np.random.default_rng(5)
-    agree = differ = 0
-    for _ in range(60):
-        moments, shares, lam, eps = random_instance(rng, 5, "wishart")
-        exact = solve_rfpca(moments, shares, 2, lam, eps)
-        printed = solve_rfpca(moments, shares, 2, lam, eps, variant="printed")
-        assert exact.objective >= printed.objective * (1 - 2e-9) or lam > shares.min()
-        left_out = np.array([np.linalg.eigvalsh(M)[:3].sum() for M in moments])
-        if np.all((lam <= shares) | (left_out >= eps)):
-            agree += 1
-            assert exact.objective == pytest.approx(printed.objective, rel=2e-9)
-        else:
-            differ += abs(exact.objective - printed.objective) > 1e-6 * exact.objective
-    assert agree > 10 and differ > 0
 
 
 def test_published_reset_of_the_penalty():
@@ -228,19 +149,32 @@ def decaying(rng, p, rank=None):
     return np.array([mixed + mixed.T, result[1] + result[1].T]) / 2
 
 
-@pytest.mark.parametrize("k, lam", [(1, 0.3), (3, 0.0), (3, 0.5), (3, 2.5), (8, 1.0)])
-def test_shared_basis_agrees_with_dense_and_its_bound_is_valid(k, lam):
-    rng = np.random.default_rng(k)
-    moments, shares = decaying(rng, 180), np.array([0.6, 0.4])
-    eps = np.array([0.002, 0.004])
+def large_moments(kind):
+    rng = np.random.default_rng(6)
+    if kind == "decaying":
+        return decaying(rng, 180)
+    if kind == "slowly falling":  # falls back to whole decompositions
+        return np.array([Y.T @ Y / 400 for Y in rng.standard_normal((2, 400, 160))])
+    falling = 1.0 / np.arange(1, 161) ** 1.2
+    # Ties that no small basis shows.
+    diagonals = {
+        "integers": rng.integers(0, 4, (2, 160)), "mirrored": (falling, falling[::-1]), "equal ranks": np.eye(160)[:2],
+    }[kind]  # fmt: skip
+    return np.array([np.diag(np.asarray(w, dtype=float)) for w in diagonals])
+
+
+@pytest.mark.parametrize("kind", ["decaying", "slowly falling", "integers", "mirrored", "equal ranks"])
+@pytest.mark.parametrize("k, lam", [(1, 3.0), (3, 0.5), (8, 1.0)])
+def test_large_problems_agree_with_whole_decompositions_and_their_bound_is_valid(kind, k, lam):
+    moments, shares, eps = large_moments(kind), np.array([0.6, 0.4]), np.array([0.002, 0.004])
     dense = solve_rfpca(moments, shares, k, lam, eps, boundary=Boundary(moments, k))
     large = solve_rfpca(moments, shares, k, lam, eps)
     assert isinstance(rfpca_exact.make_boundary(moments, k), PencilBoundary)
     assert large.status == dense.status == "optimal"
     assert large.objective == pytest.approx(dense.objective, rel=2e-9)
-    assert large.bound <= dense.objective * (1 + 1e-13)
-    assert subspace_distance(large.V, dense.V) < 1e-4
+    assert large.bound <= dense.objective * (1 + 1e-12)
     np.testing.assert_allclose(large.V.T @ large.V, np.eye(k), atol=1e-12)
+    assert kind != "decaying" or subspace_distance(large.V, dense.V) < 1e-4
 
 
 @pytest.mark.parametrize("tol", [1e-7, 1e-2])
@@ -274,17 +208,6 @@ def test_proven_deficits_allow_for_rounding_in_the_unit_of_the_data(unit):
     for support, deficit in zip(supports, deficits, strict=True):
         size = np.abs([support.t, 1 - support.t]) @ traces
         assert np.finfo(float).eps * size <= deficit <= 1e-10 * size
-
-
-def test_a_slowly_falling_spectrum_falls_back_to_whole_decompositions_and_stays_certified():
-    rng = np.random.default_rng(9)
-    X = rng.standard_normal((2, 400, 160))
-    moments = np.array([Y.T @ Y / 400 for Y in X])
-    result = solve_rfpca(moments, np.array([0.5, 0.5]), 5, 1.0, np.full(2, 0.1))
-    dense = solve_rfpca(moments, np.array([0.5, 0.5]), 5, 1.0, np.full(2, 0.1), boundary=Boundary(moments, 5))
-    assert result.status == "optimal"
-    assert result.bound <= dense.objective * (1 + 1e-12)
-    assert result.objective == pytest.approx(dense.objective, rel=2e-9)
 
 
 def test_large_groups_of_low_rank():
@@ -361,7 +284,7 @@ class MissingPoints(Boundary):
 def test_points_that_miss_and_tangents_below_the_axes_leave_the_bound_valid():
     """All planes of two dimensions; a weak tangent at 0 or 1 must not let a polygon lose a part of the boundary."""
     rng = np.random.default_rng(1)
-    for _ in range(1500):
+    for _ in range(600):
         one, other = rng.standard_normal((2, 2, 2))
         moments = np.array([np.outer(one[0], one[0]), other @ other.T])  # the first error can vanish
         share, lam = rng.uniform(0.02, 0.98), float(rng.choice([0, 0.1, 0.5, 2.0]))
@@ -429,57 +352,6 @@ def test_basis_of_a_pair_of_matrices(rank):
         assert bound <= top + 1e-6
 
 
-@pytest.mark.parametrize("kind", ["integers", "equal ranks", "mirrored"])
-def test_large_matrices_with_ties_that_no_small_basis_shows_are_still_solved(kind):
-    rng = np.random.default_rng(6)
-    if kind == "integers":
-        diagonals = rng.integers(0, 4, (2, 160)).astype(float)
-    elif kind == "mirrored":
-        falling = 1.0 / np.arange(1, 161) ** 1.2
-        diagonals = np.array([falling, falling[::-1]])
-    else:
-        diagonals = np.eye(160)[:2]
-    moments = np.array([np.diag(w) for w in diagonals])
-    for k, lam in ((1, 3.0), (3, 0.5)):
-        problem = (moments, np.array([0.5, 0.5]), k, lam, np.array([0.01, 0.1]))
-        large, dense = solve_rfpca(*problem), solve_rfpca(*problem, boundary=Boundary(moments, k))
-        assert large.status == dense.status == "optimal"
-        assert large.objective == pytest.approx(dense.objective, rel=2e-9)
-        assert large.bound <= dense.objective * (1 + 1e-12)
-
-
-def test_no_steps_are_wasted_where_nothing_is_lost():
-    """The groups' joint rank is d: both errors are zero, and the tangents that guide the search are rounding."""
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
-    M = Q @ np.array([np.diag([3.0, 1, 0, 0]), np.diag([1.0, 2, 0, 0])]) @ Q.T
-    for lam in (0.0, 0.2, 0.5):
-        result = solve_rfpca(M, np.array([0.3, 0.7]), 2, lam, np.array([0.1, 0.2]))
-        assert result.status == "optimal" and result.n_iter < 100
-        kept = np.trace(result.V.T @ M @ result.V, axis1=1, axis2=2)
-        np.testing.assert_allclose(kept, np.trace(M, axis1=1, axis2=2))
-
-
-def test_every_evaluation_counts_once_also_where_whole_decompositions_decide():
-    """Two problems on one curve: their steps are those of the basis and of the whole decompositions, and no more."""
-    moments = np.array([np.diag(w) for w in np.eye(160)[:2]])
-    boundary = rfpca_exact.make_boundary(moments, 1)
-    steps = 0
-    for lam in (3.0, 0.5):
-        steps += solve_rfpca(moments, np.full(2, 0.5), 1, lam, np.array([0.01, 0.1]), boundary=boundary).n_iter
-    assert boundary.whole.evaluations > 0
-    assert steps == boundary.evaluations + boundary.whole.evaluations
-
-
-def test_every_setting_of_a_path_says_how_long_it_took(monkeypatch):
-    """On a clock that stood at a million when the path began, and goes on by one at each look."""
-    ticks = count(1e6)
-    monkeypatch.setattr(rfpca_exact, "perf_counter", lambda: next(ticks))
-    moments, shares, _, eps = random_instance(np.random.default_rng(8), 5, "wishart")
-    results = solve_rfpca_path(moments, shares, 2, [(0.4, eps), (1.0, eps)])
-    spent = [result.seconds for result in results]
-    assert min(spent) > 0 and sum(spent) <= next(ticks) - 1e6
-
-
 @pytest.mark.parametrize("max_iter", [5, 8])
 def test_search_and_proof_each_keep_to_the_limit(max_iter):
     """Whole decompositions are never rough, so that a proof that was cut short is not tried a second time."""
@@ -491,24 +363,3 @@ def test_search_and_proof_each_keep_to_the_limit(max_iter):
         cut += result.status == "max_iter"
         assert result.n_iter <= 2 * max_iter + 4  # the ends of the range come on top
     assert cut > 0
-
-
-def test_local_search_is_faster_than_following_tangents():
-    """The same plane from about half the decompositions: weights are extrapolated."""
-    shares, searched, followed = (0.5, 0.5), 0, 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((2, 12, 8)) * np.geomspace(3, 0.5, 8)
-        objective = TwoGroupObjective(shares, 0.0, tuple(rng.uniform(1, 4, 2)), "corrected")
-        boundary = Boundary(X.transpose(0, 2, 1) @ X / 12, 3)
-        t, moved = 0.5, np.inf
-        while moved > 1e-10:
-            point = boundary.at(t).left
-            before, t = t, objective.support(0, point.s0, point.s1)
-            moved = abs(t - before)
-        followed += boundary.evaluations
-        boundary = Boundary(boundary.moments, 3)
-        found = rfpca_exact._local_search(boundary, objective, 0.5, 100)
-        searched += boundary.evaluations
-        assert objective.value(found.s0, found.s1) == pytest.approx(objective.value(point.s0, point.s1), rel=1e-12)
-    assert searched < 0.7 * followed

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fairpca.linalg import subspace_distance
-from fairpca.solvers.rfpca._starts import tangent_planes
+from fairpca.solvers.rfpca.groups import tangent_planes
 from fairpca.solvers.rfpca.objective import GroupObjective
 
 

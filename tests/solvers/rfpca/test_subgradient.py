@@ -1,9 +1,5 @@
 """Algorithm 1 in V against the paper's U form, the compiled loop against the batched one, and its bookkeeping."""
 
-import os
-import signal
-import threading
-
 import numpy as np
 import pytest
 from bench_rfpca import algorithm_1_in_u
@@ -158,17 +154,3 @@ def test_bad_options_are_explained(options, message):
     moments = np.stack([np.eye(4), np.eye(4)])
     with pytest.raises(ValueError, match=message):
         solve_rfpca_subgradient(moments, np.array([0.5, 0.5]), 2, 0.1, np.zeros(2), **options)
-
-
-def test_an_interrupt_of_the_compiled_steps_is_an_interrupt():
-    moments = np.array([A @ A.T for A in np.random.default_rng(0).standard_normal((2, 40, 40))])
-    problem = (moments, np.array([0.5, 0.5]), 5, 1.0, np.array([0.1, 0.1]))
-    rfpca_subgradient.solve_rfpca_subgradient(*problem, max_iter=2, random_state=0)  # compiles
-    press = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    press.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            for _ in range(20):
-                rfpca_subgradient.solve_rfpca_subgradient(*problem, max_iter=4000, random_state=0)
-    finally:
-        press.join()

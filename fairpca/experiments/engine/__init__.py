@@ -1,1 +1,0 @@
-"""What runs, stores, resumes and judges experiments; knows no paper by name."""
