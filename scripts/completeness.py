@@ -245,7 +245,7 @@ def main() -> int:
     parser.add_argument("--paper", help="one paper only")
     parser.add_argument("--rules", action="store_true", help="count what each rule leaves out")
     options = parser.parse_args()
-    names = [entry.name for entry in published.papers() if entry.kind == "paper" and read_text(entry.name)]
+    names = [entry.name for entry in published.papers() if read_text(entry.name)]
     total = 0
     for name in [options.paper] if options.paper else names:
         used: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairpca.companion.published import counts, papers, scoreboard
+from fairpca.companion.published import VERDICTS, papers, scoreboard
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,11 +20,19 @@ def pinned_path(paper: str, root: Path = ROOT) -> Path:
     return root / "tests" / "companion" / "published" / "verdicts" / f"{paper}.csv"
 
 
+def counts(board: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Count verdicts: one row a combination of the columns, one column a verdict."""
+    table = board.assign(rows=1).pivot_table(
+        index=by, columns="verdict", values="rows", aggfunc="sum", fill_value=0, sort=False
+    )
+    return table.reindex(columns=list(VERDICTS), fill_value=0).rename_axis(columns=None)
+
+
 def verdict_counts(paper: str, board: pd.DataFrame) -> pd.DataFrame:
     rows = board[board["paper"] == paper]
     by = ["exhibit", "kind"]
     allowed = rows.groupby(by)["tolerance"].sum().round(6).rename("allowed")
-    return counts(rows, by).drop(columns="total").join(allowed).reset_index()
+    return counts(rows, by).join(allowed).reset_index()
 
 
 def main(root: Path = ROOT) -> None:

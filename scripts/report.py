@@ -148,7 +148,7 @@ def values(board: pd.DataFrame) -> dict[str, Any]:
     metadata = yaml.safe_load((SOURCE / "metadata.yaml").read_text(encoding="utf8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
     stored = list(records().values())
-    real = [paper for paper in papers() if paper.kind == "paper"]
+    real = papers()
     kinds = pd.crosstab(board["paper"], board["kind"]).reindex([paper.name for paper in real]).fillna(0).astype(int)
     kinds = kinds.rename(index={paper.name: paper.short for paper in real})
     kinds.columns.name = None

@@ -11,7 +11,7 @@ repeat, are ``not judged``.
 
 from __future__ import annotations
 
-from fairpca.companion.published.board import VERDICTS, counts, scoreboard, unanswered, undeclared
+from fairpca.companion.published.board import VERDICTS, scoreboard, unanswered
 from fairpca.companion.published.comparison import compare
 from fairpca.companion.published.declarations import (
     Answer,
@@ -40,7 +40,6 @@ __all__ = [
     "StandIn",
     "Tolerance",
     "compare",
-    "counts",
     "exhibits",
     "load",
     "load_claims",
@@ -54,5 +53,4 @@ __all__ = [
     "papers",
     "scoreboard",
     "unanswered",
-    "undeclared",
 ]

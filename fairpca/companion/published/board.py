@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from fairpca.companion.published.declarations import (
     papers,
 )
 
-__all__ = ["CLAIM_VERDICTS", "NUMBER_VERDICTS", "VERDICTS", "counts", "scoreboard", "unanswered", "undeclared"]
+__all__ = ["CLAIM_VERDICTS", "NUMBER_VERDICTS", "VERDICTS", "scoreboard", "unanswered"]
 
 # Of statements about data and runs, and of theorems, about which runs alone can say little.
 CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "refuted", "corrected")
@@ -173,48 +172,5 @@ def unanswered(board: pd.DataFrame) -> pd.DataFrame:
     return waiting.groupby(["paper", "exhibit", "kind", "reason"], sort=False).size().reset_index(name="rows")
 
 
-def undeclared(results: str | Path | None = None) -> list[str]:
-    """Names of folders with results that no ``paper.json`` declares, and that the scoreboard therefore cannot show.
-
-    Parameters
-    ----------
-    results : path, optional
-        Other folder with our results; default ``data/results``.
-
-    Returns
-    -------
-    list of str
-        Sorted; empty if everything is declared.
-    """
-    folders = [data_path("results") if results is None else Path(results)]
-    there = {path.parent.name for folder in folders for path in folder.glob("*/*.csv")}
-    return sorted(there - {paper.name for paper in papers()})
-
-
 def _digits(value: float, decimals: int, text: str) -> str:
     return text if pd.isna(value) else f"{float(value):.{int(decimals)}f}"
-
-
-def counts(board: pd.DataFrame, by: Sequence[str] = ("paper", "kind")) -> pd.DataFrame:
-    """Count verdicts.
-
-    Parameters
-    ----------
-    board : DataFrame
-        From `scoreboard`.
-    by : sequence of str
-        Columns to count by.
-
-    Returns
-    -------
-    DataFrame
-        One row a combination of `by`, one column a verdict, and ``total``.
-    """
-    numbered = board.assign(rows=1)
-    table = numbered.pivot_table(
-        index=list(by), columns="verdict", values="rows", aggfunc="sum", fill_value=0, sort=False
-    )
-    table = table.reindex(columns=list(VERDICTS), fill_value=0)
-    table["total"] = table.sum(axis=1)
-    table.columns.name = None
-    return table

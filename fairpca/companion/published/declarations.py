@@ -1,7 +1,7 @@
 """What a paper's folder declares: ``data/published/<paper>/paper.json`` and the tables beside it.
 
-A *paper* prints numbers and makes statements, which results of ours answer. A *study* has results only. Both are
-known because their folder is there; nothing else names them.
+A paper prints numbers and makes statements, which results of ours answer. It is known because its folder is there;
+nothing else names it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ __all__ = [
     "papers",
 ]
 
-KINDS = ("paper", "study")
 ERRATUM_KINDS = ("print", "code", "note")
 CLAIM_COLUMNS = ("id", "exhibit", "statement", "value", "unit", "where")
 REASON_COLUMNS = ("exhibit", "dataset", "method", "setting", "d", "metric", "statistic", "reason")
@@ -123,7 +122,7 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper or study, as its folder declares it.
+    """A paper, as its folder declares it.
 
     Attributes
     ----------
@@ -135,8 +134,6 @@ class Paper:
         As it is called in running text, and in full.
     order : int
         Place among the others.
-    kind : {"paper", "study"}
-        A study publishes nothing: it has results, but no printed numbers, claims or errata.
     venue, cite, shares, note : str
         Where it appeared, its key in the bibliography, what groups should share by it, a remark for the scoreboard.
     exhibits : mapping of str to Exhibit
@@ -152,10 +149,9 @@ class Paper:
     short: str
     title: str
     order: int
-    kind: str = "paper"
-    venue: str = ""
-    cite: str = ""
-    shares: str = ""
+    venue: str
+    cite: str
+    shares: str
     note: str = ""
     exhibits: Mapping[str, Exhibit] = field(default_factory=dict)
     text_columns: tuple[str, ...] = ()
@@ -238,13 +234,7 @@ def _read(path: Path) -> Paper:
         raise ValueError(f"{place} is not valid JSON: {error}.") from error
     parts = {key: _exhibit(name, key, value, place) for key, value in given.get("exhibits", {}).items()}
     found = _declared(Paper, {**given, "exhibits": parts}, place, name=name, folder=path.parent)
-    if found.kind not in KINDS:
-        raise ValueError(f"{place}: kind={found.kind!r} is not known; choose one of {', '.join(map(repr, KINDS))}.")
     files = sorted(file.stem for file in path.parent.glob("*.csv"))
-    if found.kind == "study" and files:
-        raise ValueError(f"{place} declares a study, which publishes nothing; beside it are {', '.join(files)}.")
-    if found.kind == "paper" and not (found.venue and found.cite and found.shares):
-        raise ValueError(f"{place} declares a paper and needs venue, cite and shares.")
     undeclared = sorted(set(files) - set(NOT_TABLES) - set(parts))
     if undeclared:
         raise ValueError(f"{place} does not declare the tables beside it: {', '.join(undeclared)}; add to exhibits.")
@@ -252,7 +242,7 @@ def _read(path: Path) -> Paper:
 
 
 def papers() -> list[Paper]:
-    """Papers and studies that are there, in their order.
+    """List the papers in their order.
 
     Returns
     -------
@@ -260,15 +250,11 @@ def papers() -> list[Paper]:
         By their `order`, then by name.
     """
     found = [_read(path) for path in data_path("published").glob("*/paper.json")]
-    names = [entry.name for entry in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"Two folders declare {', '.join(twice)}; rename the one that was added.")
     return sorted(found, key=lambda entry: (entry.order, entry.name))
 
 
 def paper(name: str) -> Paper:
-    """Return the paper or study of that name; an unknown one is an error that lists what there is.
+    """Return the paper of that name; an unknown one is an error that lists what there is.
 
     Parameters
     ----------
@@ -289,20 +275,14 @@ def paper(name: str) -> Paper:
 # Reading what stands beside it
 
 
-def exhibits(paper: str | None = None) -> list[str]:
-    """Names ``"<paper>/<exhibit>"`` of the published tables.
-
-    Parameters
-    ----------
-    paper : str, optional
-        Only those of one paper; default all papers.
+def exhibits() -> list[str]:
+    """List the published tables as ``"<paper>/<exhibit>"``.
 
     Returns
     -------
     list of str
     """
-    chosen = papers() if paper is None else [_paper(paper)]
-    return [f"{entry.name}/{exhibit.name}" for entry in chosen for exhibit in entry.tables]
+    return [f"{entry.name}/{exhibit.name}" for entry in papers() for exhibit in entry.tables]
 
 
 # For functions with a parameter of the same name.

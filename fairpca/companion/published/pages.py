@@ -1,4 +1,4 @@
-"""What the book shows of papers: the scoreboard as HTML, lists of errata and of exhibits as Markdown."""
+"""What the book shows of papers: the scoreboard as HTML, lists of errata as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairpca import datasets
 from fairpca._resources import data_path, read_table
-from fairpca.companion.published.board import NUMBER_VERDICTS, VERDICTS, unanswered
+from fairpca.companion.published.board import NUMBER_VERDICTS, VERDICTS
 from fairpca.companion.published.comparison import INFERRED, KEYS
 from fairpca.companion.published.declarations import Exhibit, Paper, load_errata, load_places, papers
 
@@ -20,11 +20,7 @@ __all__ = [
     "counts_line",
     "details",
     "errata_list",
-    "exhibit_titles",
-    "exhibits_table",
     "filled",
-    "gaps",
-    "papers_table",
     "places",
     "words",
 ]
@@ -250,19 +246,6 @@ def _cell(name: str, value: object, read: dict[str, str]) -> str:
     return escape(read.get(str(value), str(value)))
 
 
-def gaps(board: pd.DataFrame) -> str:
-    """Say in Markdown which published numbers and claims no result answers, or that there is none."""
-    waiting = unanswered(board)
-    if waiting.empty:
-        return "Every published number and every claim has an answer."
-    lines = [
-        f"* {row['paper']}, {row['exhibit']}: {row['rows']} of kind {row['kind']}"
-        f" ({row['reason'] or 'no result, and no reason declared'})"
-        for row in waiting.to_dict("records")
-    ]
-    return "\n".join([f"**{waiting['rows'].sum()} published rows have no answer yet:**", "", *lines])
-
-
 _FILLED = re.compile(r"\{\{(?P<what>[^}]*)\}\}")
 
 
@@ -309,42 +292,3 @@ def errata_list(paper: Paper, kind: str) -> str:
 def _starred(text: str) -> str:
     """Text whose asterisks stay what they are, as in V*."""
     return text.replace("*", "\\*")
-
-
-def exhibit_titles(exhibits: list[Exhibit]) -> str:
-    """Titles in one line, runs of numbers joined: ``"Table 1, Figures 8–10, 12"``."""
-    numbers: dict[str, list[int]] = {}
-    others = []
-    for exhibit in exhibits:
-        word, _, number = exhibit.title.rpartition(" ")
-        if word in ("Figure", "Table") and number.isdecimal():
-            numbers.setdefault(word, []).append(int(number))
-        else:
-            others.append(exhibit.title)
-    for word, found in numbers.items():
-        starts = [n for n in found if n - 1 not in found]
-        ends = [n for n in found if n + 1 not in found]
-        runs = [str(a) if a == b else f"{a}–{b}" for a, b in zip(sorted(starts), sorted(ends), strict=True)]
-        others.append(f"{word}{'s' if len(found) > 1 else ''} {', '.join(runs)}")
-    return ", ".join(others)
-
-
-def papers_table() -> str:
-    """The papers in Markdown, with what groups should share by each."""
-    lines = ["| paper | what the groups should share |", "| --- | --- |"]
-    lines += [f"| {p.short}, *{p.title}*, {p.venue} | {p.shares} |" for p in papers() if p.kind == "paper"]
-    return "\n".join(lines)
-
-
-def exhibits_table() -> str:
-    """Which chapters show what of which paper, in Markdown."""
-    lines = ["| exhibit | chapter |", "| --- | --- |"]
-    for paper in papers():
-        shown: dict[tuple[str, ...], list[Exhibit]] = {}
-        for exhibit in paper.exhibits.values():
-            if exhibit.chapters and not exhibit.stored:
-                shown.setdefault(exhibit.chapters, []).append(exhibit)
-        for chapters, exhibits in shown.items():
-            files = ", ".join(f"`chapters/{chapter}.md`" for chapter in chapters)
-            lines.append(f"| {paper.short}, {exhibit_titles(exhibits)} | {files} |")
-    return "\n".join(lines)

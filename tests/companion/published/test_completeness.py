@@ -10,7 +10,7 @@ from notebooks import ROOT
 
 from fairpca.companion import published
 
-PAPERS = [entry.name for entry in published.papers() if entry.kind == "paper"]
+PAPERS = [entry.name for entry in published.papers()]
 TEXTS = ROOT.parent / "shared" / "papers"
 present = pytest.mark.skipif(not TEXTS.is_dir(), reason="the papers' texts are not here")
 BARE = Text(files=["a.txt"], skip={}, headings={}, tables={}, rules=[])

@@ -17,9 +17,7 @@ from fairpca.companion.published.pages import (
     counts_line,
     details,
     errata_list,
-    exhibit_titles,
     filled,
-    gaps,
     methods_line,
     places,
 )
@@ -74,7 +72,7 @@ def test_headlines_are_of_the_methods_under_study():
     assert by_method(board.assign(kind="stored")).empty
 
 
-@pytest.mark.parametrize("paper", [p for p in published.papers() if p.kind == "paper"], ids=lambda paper: paper.name)
+@pytest.mark.parametrize("paper", published.papers(), ids=lambda paper: paper.name)
 def test_places_are_in_the_chapters_and_every_figure_and_table_has_one(paper):
     table = published.load_places(paper.name)
     assert not table.duplicated().any()
@@ -88,25 +86,6 @@ def test_places_are_in_the_chapters_and_every_figure_and_table_has_one(paper):
     for claim in published.load_claims(paper.name).to_dict("records"):
         named = re.findall(r"(?:Theorem|Lemma|Proposition|Corollary) (?:[A-Z]\.)?\d+(?:\.\d+)?", claim["where"])
         assert set(named) <= set(known), claim["id"]
-
-
-def test_gaps_are_loud_and_say_why():
-    board = pd.DataFrame(
-        {
-            "paper": "p",
-            "exhibit": ["table1", "table1", "fig1", "fig2"],
-            "kind": ["number", "number", "claim", "claim"],
-            "verdict": ["not yet", "not yet", "not yet", "holds"],
-            "reason": ["", "", "Nobody knows.", ""],
-        }
-    )
-    assert gaps(board).splitlines() == [
-        "**3 published rows have no answer yet:**",
-        "",
-        "* p, table1: 2 of kind number (no result, and no reason declared)",
-        "* p, fig1: 1 of kind claim (Nobody knows.)",
-    ]
-    assert gaps(board.tail(1)) == "Every published number and every claim has an answer."
 
 
 @pytest.mark.parametrize("paper", published.papers(), ids=lambda paper: paper.name)
@@ -132,7 +111,7 @@ def test_every_erratum_stands_in_one_list(paper):
     ],
 )
 def test_titles_in_one_line(titles, line):
-    assert exhibit_titles([Exhibit(title, title) for title in titles]) == line
+    assert readme.exhibit_titles([Exhibit(title, title) for title in titles]) == line
 
 
 def test_readme_has_the_tables_of_today():
@@ -140,7 +119,7 @@ def test_readme_has_the_tables_of_today():
         assert path.read_text(encoding="utf8") == expected, "run: python scripts/readme.py"
     text = readme.README.read_text(encoding="utf8")
     for paper in published.papers():
-        assert paper.kind == "study" or f"| {paper.short}, *{paper.title}*, {paper.venue} | {paper.shares} |" in text
+        assert f"| {paper.short}, *{paper.title}*, {paper.venue} | {paper.shares} |" in text
 
 
 def test_readme_shows_an_added_paper(tmp_path, monkeypatch):

@@ -1,10 +1,10 @@
 """What Samadi et al. print: no table, and figures whose statements are claims."""
 
-from fairpca.companion.published import exhibits, load_claims
+from fairpca.companion.published import load_claims, paper
 
 
 def test_there_is_no_table():
-    assert exhibits("samadi2018") == []
+    assert paper("samadi2018").tables == []
 
 
 def test_every_figure_has_a_claim():

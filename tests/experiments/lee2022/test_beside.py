@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from fairpca import published
-from fairpca.companion import stored
+from fairpca.companion import published, stored
 
 SLACK = 0.05  # points of variance
 SETTING = ["dataset", "d", "p", "setting"]
