@@ -9,11 +9,28 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Literal, Union, get_origin
 
+from docutils import nodes
 from sklearn.base import BaseEstimator
 from sphinx.util.nodes import make_refnode
 
 MARKER = re.compile(r"<!-- public names: ([\w.]+) -->")
 FOLDER = "chapters/use/api/"
+# Where other packages document the types that docstrings name. The build needs no network, so no inventory is fetched.
+ELSEWHERE = {
+    "numpy": "https://numpy.org/doc/stable/reference/generated/{0}.html#{0}",
+    "scipy": "https://docs.scipy.org/doc/scipy/reference/generated/{0}.html#{0}",
+    "pandas": "https://pandas.pydata.org/docs/reference/api/{0}.html#{0}",
+    "sklearn": "https://scikit-learn.org/stable/modules/generated/{0}.html#{0}",
+}
+
+TYPES = {
+    "ColumnTransformer": "sklearn.compose.ColumnTransformer",
+    "DataFrame": "pandas.DataFrame",
+    "Series": "pandas.Series",
+    "ndarray": "numpy.ndarray",
+}
+TYPE = re.compile(rf"(?<![`.\w])({'|'.join(TYPES)})\b")
+TYPED = re.compile(rf"\s*([\w, *]+ : |({'|'.join(TYPES)})\b[^.]*$)")  # a parameter with its type, or a returned type
 
 
 def _methods(thing: type) -> list[str]:
@@ -91,6 +108,13 @@ def _escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines
             block = indent
 
 
+def _link_types(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Turn types of other packages into references, which `_resolve` links."""
+    for number, line in enumerate(lines):
+        if TYPED.match(line):
+            lines[number] = TYPE.sub(lambda found: f":class:`{found[1]} <{TYPES[found[1]]}>`", line)
+
+
 def _exists(target: str) -> bool:
     """Return whether a dotted name is a module of this package or something in one."""
     parts = target.split(".")
@@ -110,11 +134,13 @@ def _exists(target: str) -> bool:
 
 
 def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
-    """Link a docstring's reference to the place where the name is shown; what exists but is not public stays text."""
-    module = node.get("py:module") or "fairpca"
+    """Link a docstring's reference to where the name is documented; what exists but is not public stays text."""
+    module, target = node.get("py:module") or "fairpca", node.get("reftarget", "")
     if node.get("refdomain") != "py" or not module.startswith("fairpca"):
         return None
-    target = node.get("reftarget", "")
+    if target.partition(".")[0] in ELSEWHERE:
+        address = ELSEWHERE[target.partition(".")[0]].format(target)
+        return nodes.reference("", "", contnode, internal=False, refuri=address, reftitle=target)
     if not any(map(_exists, (target, f"{module}.{target}"))):
         return None
     objects = env.domains["py"].objects
@@ -148,5 +174,6 @@ def _insert(app: Any, docname: str, source: list[str]) -> None:
 def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", _insert)
     app.connect("missing-reference", _resolve)
+    app.connect("autodoc-process-docstring", _link_types, priority=400)  # before numpydoc
     app.connect("autodoc-process-docstring", _escape_bars, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -62,6 +62,7 @@ def _finish(app: Any, exception: Exception | None) -> None:
 def _write_version(app: Any, config: Any) -> None:
     from fairpca import __version__
 
+    config.project, config.version, config.release = "fairpca", __version__, __version__  # of objects.inv
     options = config.html_theme_options
     options["extra_footer"] = options.get("extra_footer", "").replace("{version}", __version__)
 

@@ -191,7 +191,7 @@ def reads_all_results(source: Path) -> bool:
 def collects_results(source: Path) -> bool:
     """Return whether a chapter shows results of all others, so that it has to come last."""
     code = "\n".join(cell.source for cell in code_cells(source))
-    return re.search(r"\b(?:scoreboard|records|errata_list)\(", code) is not None
+    return re.search(r"\b(?:scoreboard|records|errata_list)\b", code) is not None
 
 
 def results_read(source: Path, root: Path = ROOT) -> list[Path]:

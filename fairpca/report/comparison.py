@@ -300,10 +300,11 @@ def compare(
     chosen, skipped = _chosen(methods)
     parts = parts_of(groups, target, n_parts, random_state)
     rotated = max(dimensions) if all(method.name in _ROTATING for method in chosen) else None
-    prepared = [
+    # One part at a time: each holds all rows, prepared by its own training rows.
+    prepared = (
         Part(frame, groups, target, parts, number, preparation, settings, random_state, rotated)
         for number in range(n_parts)
-    ]
+    )
     cells: list[Cell] = []
     total = len(chosen) * len(dimensions) * n_parts
     # Threads of BLAS and OpenMP wait for each other by spinning, on a busy machine much longer than they compute.

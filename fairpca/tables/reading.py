@@ -178,7 +178,10 @@ def as_table(data: Any, source: str = "data") -> Table:
     frame = data.reset_index(drop=True)
     frame.index = pd.RangeIndex(1, len(frame) + 1)
     frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
-    digest = hashlib.sha256(pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy().tobytes())
+    digest = hashlib.sha256()
+    for _, column in frame.items():  # of objects the text, since not all can be hashed
+        plain = column.astype(str) if column.dtype == object else column
+        digest.update(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
     return _table(frame, [], source, "row", digest.hexdigest(), ".")
 
 
