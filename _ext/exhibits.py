@@ -10,7 +10,7 @@ import light_figures
 from docutils import nodes
 from sphinx import addnodes
 
-from fairpca.published import load_places, papers
+from fairpca.companion.published import load_places, papers
 
 FIGURE = r'<figure\b[^>]*\bid="{label}".*?<img\b[^>]*?\bsrc="([^"]+)"'
 ROOM = re.compile(r'<td data-thumbnail="([^"#]+)#([^"]+)"></td>')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import re
 from pathlib import Path
 from types import ModuleType, UnionType
@@ -65,20 +64,11 @@ def _wrapped(entries: list[str]) -> str:
     return "```{eval-rst}\n" + "\n".join(entries) + "```\n"
 
 
-def _subpackages(module: ModuleType) -> list[ModuleType]:
-    inside = pkgutil.iter_modules(getattr(module, "__path__", []))
-    names = [info.name for info in inside if info.ispkg and not info.name.startswith("_")]
-    parts = [importlib.import_module(f"{module.__name__}.{name}") for name in names]
-    return [part for part in parts if getattr(part, "__all__", [])]
-
-
 def _section(module: ModuleType) -> str:
-    """Return a module's public names, and those of its public subpackages under headings of their own."""
+    """Return a module's public names; what the package itself shows is not shown again."""
     import fairpca
 
-    parts = _subpackages(module)
-    # What a subpackage or the package itself shows is not shown again.
-    elsewhere = {id(getattr(place, name)) for place in (*parts, fairpca) for name in place.__all__}
+    elsewhere = {id(getattr(fairpca, name)) for name in fairpca.__all__}
     entries = []
     for name in sorted(module.__all__, key=str.lower):
         thing = getattr(module, name)
@@ -86,7 +76,7 @@ def _section(module: ModuleType) -> str:
             entries.append(_entry(f"{module.__name__}.{name}", thing))
     first_line = (module.__doc__ or "").strip().splitlines()[0]
     text = f"## `{module.__name__}`\n\n{first_line}\n\n" + (_wrapped(entries) if entries else "") + "\n"
-    return text + "".join(map(_section, parts))
+    return text
 
 
 def reference(name: str) -> str:

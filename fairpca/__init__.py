@@ -58,7 +58,6 @@ _MODULES = (
     "linalg",
     "metrics",
     "plotting",
-    "published",
     "report",
     "scale",
     "solvers",

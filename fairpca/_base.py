@@ -11,9 +11,10 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._moments import GroupMoments
 from fairpca._options import Options, check_choices
@@ -36,6 +37,9 @@ from fairpca.solvers.frontier import Frontier, solve_frontier
 from fairpca.wide import WideRows
 
 __all__ = ["BaseFairPCA", "FrontierMixin", "leading_subspace"]
+
+_BLOCK_BYTES = 2**20  # rows that are centred at a time
+_WIDE = 2000  # features of sparse rows from which on products with them are taken, and not their moments
 
 
 def leading_subspace(moments: GroupMoments, k: int) -> SolverResult:
@@ -71,7 +75,9 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), DataFrame, GroupMoments or WideRows
-            The data, or (where the method needs no more) their group moments or products.
+            The data, or (where the method needs no more) their group moments or products. Where the
+            method takes products, rows may be sparse: of more than 2000 features (and without weights) they are
+            multiplied, else their moments are taken, a block at a time.
         y : array-like of shape (n_samples,), optional
             Ignored unless the estimator says otherwise.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
@@ -96,17 +102,26 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
                 self._accept_moments(X, sensitive_features, sample_weight)
                 check_two_rows(X)
                 return self._fit_moments(X)
+            sparse_too = "csr" if self._takes_products() else False
             check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             if self._needs_rows:
                 X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             else:
-                X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
-            X = self._in_row_space(X)
-            sample_weight = counting_weights(sample_weight, len(X))
+                kinds = (np.float64, np.float32)
+                X = validate_data(self, X, dtype=kinds, accept_sparse=sparse_too, ensure_min_samples=2)
+            if not sparse.issparse(X):
+                X = self._in_row_space(X)
+            elif X.shape[1] > _WIDE and sample_weight is None:
+                rows = WideRows(X, sensitive_features)
+                if sensitive_features is not None:
+                    return self._fit_wide(rows, None, None)
+                self._warn_no_groups()
+                return self._fit_ordinary_wide(rows)
+            sample_weight = counting_weights(sample_weight, X.shape[0])
             if sensitive_features is None:
                 self._warn_no_groups()
                 return self._fit_ordinary(GroupMoments.from_data(X, one_group(X), sample_weight=sample_weight))
-            groups = few_groups(sensitive_features, len(X))
+            groups = few_groups(sensitive_features, X.shape[0])
             moments = GroupMoments.from_data(X, groups, sample_weight=sample_weight)
             if not self._needs_rows or self._has_one_group(moments):
                 return self._fit_moments(moments)
@@ -128,13 +143,16 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         if sensitive_features is not None or sample_weight is not None:
             raise ValueError("WideRows already know their groups and take no weights; pass them alone.")
         self._note_features(rows)
-        d = check_components(self.n_components, rows.n_features)
         if not self._uses_groups:
-            return self._store(solve_mean_fair_wide(rows, None, d), rows)
+            return self._fit_ordinary_wide(rows)
         if rows.n_groups < 2:
             self._warn_single_group(rows.labels)
-            return self._store(solve_mean_fair_wide(rows, None, d), rows)
-        return self._store(self._solve_wide(rows, d), rows)
+            return self._fit_ordinary_wide(rows)
+        return self._store(self._solve_wide(rows, check_components(self.n_components, rows.n_features)), rows)
+
+    def _fit_ordinary_wide(self, rows: WideRows) -> Self:
+        d = check_components(self.n_components, rows.n_features)
+        return self._store(solve_mean_fair_wide(rows, None, d), rows)
 
     def _solve_wide(self, rows: WideRows, n_components: int) -> SolverResult:
         """Solve from products with the rows (two groups at least)."""
@@ -193,7 +211,7 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
                 rows = validate_data(models[0], X, dtype=(np.float64, np.float32), ensure_min_samples=2)
                 groups = few_groups(sensitive_features, len(rows))
                 if all(model._rotates() for model in models):
-                    space = RowSpace.of(rows, max(model.n_components for model in models))
+                    space = RowSpace.of(rows, max(model._most_components(rows) for model in models))
                     rows = rows if space is None else space.rows
                 moments = PartialFitMixin._moments_of(models[0], rows, y, groups, None)
                 sensitive_features = None
@@ -221,11 +239,15 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _in_row_space(self, X: np.ndarray) -> np.ndarray:
         """Return the rows, or their coordinates where they are fewer than the features and that does not matter."""
-        space = RowSpace.of(X, self.n_components) if self._rotates() else None
+        space = RowSpace.of(X, self._most_components(X)) if self._rotates() else None
         if space is None:
             return X
         self._row_space = space
         return space.rows
+
+    def _most_components(self, X: np.ndarray) -> Any:
+        """How many components the rows may need, where that is a number."""
+        return self.n_components
 
     def _check_all_parameters(self) -> None:
         check_choices(self)
@@ -307,8 +329,11 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
 
     def _fit_ordinary(self, moments: GroupMoments) -> Self:
-        k = check_components(self.n_components, moments.n_features)
-        return self._store(leading_subspace(self._scaled(moments), k), moments)
+        return self._store(leading_subspace(self._scaled(moments), self._ordinary_dimension(moments)), moments)
+
+    def _ordinary_dimension(self, moments: GroupMoments) -> int:
+        """Return the number of components of ordinary PCA."""
+        return check_components(self.n_components, moments.n_features)
 
     def _store(
         self, result: SolverResult, moments: GroupMoments | WideRows, covariance: np.ndarray | None = None
@@ -366,9 +391,15 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """
         check_is_fitted(self, "components_")
         check_mask("X", X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        centred = X - self.mean_
-        return (centred / self.scale_ if hasattr(self, "scale_") else centred) @ self.components_.T
+        X = validate_data(self, X, dtype=(np.float64, np.float32), accept_sparse="csr", reset=False)
+        A = (self.components_ / self.scale_ if hasattr(self, "scale_") else self.components_).T
+        if sparse.issparse(X):
+            return X @ A - self.mean_ @ A
+        out = np.empty((len(X), A.shape[1]), X.dtype)
+        rows = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
+        for start in range(0, len(X), rows):  # no copy of all rows
+            out[start : start + rows] = (X[start : start + rows] - self.mean_) @ A
+        return out
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Map projections back: ``(X @ components_) * scale_ + mean_``, shape (n_samples, n_features).
@@ -376,14 +407,24 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         Estimators with a ``decoder_`` of their own take that in the place of ``components_``.
         """
         check_is_fitted(self, "components_")
-        X = np.asarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != len(self.components_):
+        X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
+        if X.shape[1] != len(self.components_):
             raise ValueError(
                 f"X has shape {X.shape}; inverse_transform takes what transform returns, with "
                 f"{len(self.components_)} columns."
             )
         back = X @ getattr(self, "decoder_", self.components_)
-        return (back * self.scale_ if hasattr(self, "scale_") else back) + self.mean_
+        return ((back * self.scale_ if hasattr(self, "scale_") else back) + self.mean_).astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = self._takes_products()
+        return tags
+
+    def _takes_products(self) -> bool:
+        """Whether products with the rows are enough, so that sparse rows stay sparse."""
+        return False
 
     @property
     def _n_features_out(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from fairpca._validation import Groups, sorted_labels
 
@@ -71,18 +72,22 @@ class MomentSums:
         return labels, counts, means, scatters
 
     def add(self, data: np.ndarray, groups: Groups, weights: np.ndarray | None = None) -> None:
-        """Add rows (n × p, any real dtype); weights must be above zero."""
+        """Add rows (n × p, any real dtype, also sparse); weights must be above zero."""
         at = self._positions(groups.labels)
         if weights is not None:
             self.counts = self.counts.astype(np.float64)
         rows = max(256, _CHUNK_BYTES // (8 * max(data.shape[1], 1)))
         chunk = np.empty((rows, data.shape[1]))
-        taken = chunk if data.dtype == chunk.dtype else np.empty(chunk.shape, data.dtype)
+        whole = sparse.issparse(data)  # a block of sparse rows is made dense
+        taken = chunk if whole or data.dtype == chunk.dtype else np.empty(chunk.shape, data.dtype)
         near = [_Near(data.shape[1]) for _ in at]
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             for g, index in _pieces(groups, rows, data.shape[1]):
                 k = len(index)
-                np.take(data, index, axis=0, out=taken[:k], mode="clip")
+                if whole:
+                    chunk[:k] = data[index].toarray()
+                else:
+                    np.take(data, index, axis=0, out=taken[:k], mode="clip")
                 self._add_chunk(at[g], near[g], taken[:k], chunk[:k], None if weights is None else weights[index])
             for where, sums in zip(at, near, strict=True):
                 if sums.n:
@@ -171,7 +176,7 @@ class MomentSums:
 
     def _check_rows(self, data: np.ndarray, at: list[int]) -> None:
         """Raise for values that are no numbers, or whose squares no floating-point number can hold."""
-        if not len(data):
+        if not data.shape[0]:
             return
         with np.errstate(over="ignore", invalid="ignore"):
             variances = self._variances()

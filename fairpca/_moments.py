@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from fairpca._archive import archive_bytes, parse_archive
 from fairpca._files import Outputs
@@ -60,7 +61,7 @@ class GroupMoments:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or DataFrame
+        X : array-like or sparse matrix of shape (n_samples, n_features), or DataFrame
             The rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
             Group of each row.
@@ -69,9 +70,9 @@ class GroupMoments:
         """
         check_given(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         names = tuple(map(str, X.columns)) if isinstance(X, pd.DataFrame) else None
-        data = _as_matrix(X)
-        groups = encode_groups(sensitive_features, len(data))
-        weights = check_weights(sample_weight, len(data))
+        data = X.tocsr() if sparse.issparse(X) else _as_matrix(X)
+        groups = encode_groups(sensitive_features, data.shape[0])
+        weights = check_weights(sample_weight, data.shape[0])
         if weights is not None and not np.all(weights):  # a group may have no row left
             data, weights, groups = data[weights > 0], weights[weights > 0], groups.of_rows(weights > 0)
         sums = MomentSums(data.shape[1], groups.labels)

@@ -44,7 +44,7 @@ def fitting(model: Any, X: Any) -> Iterator[None]:
 
 def one_group(X: np.ndarray) -> Groups:
     """Return the group of rows of which no group was said."""
-    return Groups((None,), np.zeros(len(X), dtype=np.int64))
+    return Groups((None,), np.zeros(X.shape[0], dtype=np.int64))
 
 
 def check_two_rows(moments: GroupMoments) -> None:

@@ -45,11 +45,11 @@ class Compared:
     groups: GroupMoments | None = None
     partitions: tuple[list[Any], ...] = ()
 
-    def matched(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Covariances and shares of the groups of each partition."""
+    def matched(self, ddof: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Covariances (with n - ddof) and shares of the groups of each partition."""
         assert self.groups is not None, "there are no groups to match"
         parts = [coarsened(self.groups, labels) for labels in self.partitions]
-        return [(part.covariances(), part.weights) for part in parts]
+        return [(part.covariances(ddof), part.weights) for part in parts]
 
 
 def with_outcome(sensitive_features: Any, y: Any, n_samples: int) -> Groups:

@@ -397,7 +397,8 @@ def _fit(options: argparse.Namespace) -> int:
 def _fit_rows(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import pandas as pd
 
-    from fairpca.tables import SavedModel, csv_bytes, provenance
+    from fairpca.tables import SavedModel
+    from fairpca.tables.writing import csv_bytes, provenance
 
     prepared = _prepare(options)
     transformer = prepared.transformer().set_output(transform="pandas")
@@ -504,7 +505,8 @@ def _check_batches(options: argparse.Namespace) -> None:
 def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) -> int:
     import numpy as np
 
-    from fairpca.tables import SavedModel, csv_bytes
+    from fairpca.tables import SavedModel
+    from fairpca.tables.writing import csv_bytes
 
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(
@@ -592,7 +594,8 @@ def _add_apply(parser: argparse.ArgumentParser) -> None:
 def _apply(options: argparse.Namespace) -> int:
     import pandas as pd
 
-    from fairpca.tables import csv_bytes, load_model
+    from fairpca.tables import load_model
+    from fairpca.tables.writing import csv_bytes
 
     if options.model == options.data == "-":
         raise ValueError("Model and data cannot both be standard input; give the name of a file for one of them.")
@@ -658,8 +661,10 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from fairpca.report import compare, comparison_page
-    from fairpca.tables import csv_bytes, words_of
+    from fairpca.report import compare
+    from fairpca.report.page import comparison_page
+    from fairpca.tables.roles import words_of
+    from fairpca.tables.writing import csv_bytes
 
     wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
     dimensions = _dimensions(options.components)
@@ -730,7 +735,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
     from fairpca.report.build import built_report
-    from fairpca.tables import read_text_file
+    from fairpca.tables.encoding import read_text_file
 
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     text = read_text_file(options.template) if options.template else template_text()
@@ -848,7 +853,7 @@ def _info(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     """Write features, the column `group`, and the column `label` where there is one."""
     from fairpca.datasets import load
-    from fairpca.tables import csv_bytes
+    from fairpca.tables.writing import csv_bytes
 
     out = options.out or f"{options.name}.csv"
     with Outputs({"--out": out}) as outputs:

@@ -15,7 +15,6 @@ __all__ = [
     "principal_angles",
     "project_fantope",
     "subspace_distance",
-    "symmetrise",
     "top_eigenpairs",
 ]
 

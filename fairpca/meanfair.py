@@ -6,9 +6,9 @@ import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
 from fairpca._partial_fit import fitting
 from fairpca._sensitive import (
@@ -26,6 +26,7 @@ from fairpca._sensitive import (
     without_columns,
 )
 from fairpca._validation import check_components, check_given, check_number, counting_weights, few_groups
+from fairpca.pca import SharesOfVariance, components_for
 from fairpca.solvers import SolverResult
 from fairpca.solvers.erasure import Projection, solve_mean_fair, solve_mean_fair_wide
 from fairpca.wide import WideRows
@@ -35,7 +36,7 @@ __all__ = ["MeanFairPCA"]
 _CONSTANT = 1e-9  # standard deviation of a coordinate over the means that are taken off it
 
 
-class MeanFairPCA(BaseFairPCA):
+class MeanFairPCA(SharesOfVariance):
     r"""PCA whose codes have the same mean in all groups, so that no linear function of them tells groups apart.
 
     With C the covariances of the features with the sensitive variables (membership of each group, or numbers), it
@@ -47,9 +48,10 @@ class MeanFairPCA(BaseFairPCA):
 
     Parameters
     ----------
-    n_components : int, default=2
+    n_components : int, float or None, default=2
         Dimension d of the code; at most n_features less the number of excluded directions (number of groups minus
-        one).
+        one). With ``match="mean"`` also a share between 0 and 1: as many components as keep more than this share of
+        the variance; or None: as many as there are.
     projection : {"orthogonal", "oblique"}, default="orthogonal"
         ``"orthogonal"``: A' = B with orthonormal columns, which is fair PCA of Kleindessner et al. (2023), and
         ``FPCA(constraints="mean")`` for two groups. ``"oblique"``: the best A and B of all. That is PCA of rows after
@@ -69,6 +71,9 @@ class MeanFairPCA(BaseFairPCA):
     n_candidates : int or float, default=0.5
         With ``match="mean+covariance"``: how many directions, or which share of those that match the means. Fewer
         match the covariances better and explain less.
+    ddof : {0, 1}, default=0
+        With ``match="mean+covariance"``: the covariances of a group of n rows are divided by n − ddof. The authors'
+        program takes 1, which moves the answer where groups are small.
     tol, max_iter : float, default=1e-6, and int, default=500
         With :class:`~fairpca.WideRows` only, where the solution comes from an iteration: relative residual, and most
         steps for the oblique code. Moments are solved directly.
@@ -118,7 +123,7 @@ class MeanFairPCA(BaseFairPCA):
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | float | None = 2,
         *,
         projection: Projection = "orthogonal",
         match: Literal["mean", "mean+covariance"] = "mean",
@@ -126,24 +131,33 @@ class MeanFairPCA(BaseFairPCA):
         sensitive: Sensitive = "groups",
         columns: Columns = "combined",
         n_candidates: int | float = 0.5,
+        ddof: int = 0,
         tol: float = 1e-6,
         max_iter: int = 500,
     ) -> None:
-        self.n_components = n_components
+        self.n_components = n_components  # type: ignore[assignment]
         self.projection = projection
         self.match = match
         self.fairness = fairness
         self.sensitive = sensitive
         self.columns = columns
         self.n_candidates = n_candidates
+        self.ddof = ddof
         self.tol = tol
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("ddof", self.ddof, low=0, high=1, integer=True)
         check_number("n_candidates", self.n_candidates, low=0.0, low_open=True)
         check_number("tol", self.tol, low=0.0, low_open=True, high=1e-2)
         check_number("max_iter", self.max_iter, low=1, integer=True)
         if self.match == "mean+covariance":
+            if isinstance(self.n_components, (float, type(None))):
+                raise ValueError(
+                    f'n_components={self.n_components!r} goes with match="mean" only, because with covariances the '
+                    "components depend on how many there are; give an integer."
+                )
             if self.projection == "oblique":
                 raise ValueError(
                     'match="mean+covariance" keeps directions of the data as they are, so it goes with '
@@ -179,7 +193,7 @@ class MeanFairPCA(BaseFairPCA):
         self._check_all_parameters()
         with fitting(self, X):
             self._sensitive_positions = ()
-            if isinstance(X, (GroupMoments, WideRows)) or sensitive_features is None:
+            if isinstance(X, (GroupMoments, WideRows)) or sparse.issparse(X) or sensitive_features is None:
                 return super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
             check_given(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             if self.sensitive == "groups":
@@ -261,19 +275,33 @@ class MeanFairPCA(BaseFairPCA):
         return super()._has_one_group(moments)
 
     def _check_dimension(self, moments: GroupMoments) -> int:
-        return check_components(self.n_components, self._features(moments).n_features)
+        features = self._features(moments)
+        if not isinstance(self.n_components, (float, type(None))):
+            return check_components(self.n_components, features.n_features)
+        most = min(self.n_features_in_, int(features.n_samples), features.n_features)
+        most -= self._compared(moments).cross.n_directions
+        if self.n_components is None or most < 1:
+            return max(most, 1)
+        covariance = features.covariance()
+        A = self._solve_moments(moments, most).V
+        kept = A.T @ covariance @ A
+        variances = np.linalg.eigvalsh(kept) if self.projection == "orthogonal" else np.sort(np.diagonal(kept))
+        return components_for(self.n_components, variances[::-1], float(np.trace(covariance)))
 
     def _compared(self, moments: GroupMoments) -> Compared:
         if self.sensitive == "numeric":
             return compared_numbers(moments, self._sensitive_positions, self.fairness)
         return compared_groups(moments, self.columns, self.fairness)
 
+    def _takes_products(self) -> bool:
+        return (self.match, self.fairness, self.sensitive) == ("mean", "dp", "groups")
+
     def _rotates(self) -> bool:
         return self.match == "mean"  # the number of candidates depends on that of the features
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)
-        matched = compared.matched() if self.match == "mean+covariance" else None
+        matched = compared.matched(self.ddof) if self.match == "mean+covariance" else None
         return solve_mean_fair(
             compared.cross, n_components, projection=self.projection, matched=matched, n_candidates=self.n_candidates
         )

@@ -218,6 +218,9 @@ class MinMaxFairPCA(FrontierMixin, BaseFairPCA):
             exact=self._exact,
         )
 
+    def _takes_products(self) -> bool:
+        return self.solver == "dual" and not self.nested
+
     def _rotates(self) -> bool:
         return self.solver == "dual"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairpca.published import load_places, papers
+from fairpca.companion.published import load_places, papers
 
 PAGE = "search.html"
 # Type a question, wait until the results are complete, and return the address of the first one.

@@ -27,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from fairpca import published
-from fairpca.published.comparison import STATISTICS
-from fairpca.published.declarations import paper as declared
+from fairpca.companion import published
+from fairpca.companion.published.comparison import STATISTICS
+from fairpca.companion.published.declarations import paper as declared
 
 _POWER = r"10\s*(?:\^\{?|<sup>)\s*[-−]?\d+\}?(?:</sup>)?"
 NUMBER = re.compile(rf"(?<![\w.]){_POWER}|(?<![\w.])[-−]?\d+(?:,\d{{3}}(?!\d))*(?:\.\d+|\.(?=[,}}]))?(?:e[-−]?\d+)?")
@@ -245,7 +245,7 @@ def main() -> int:
     parser.add_argument("--paper", help="one paper only")
     parser.add_argument("--rules", action="store_true", help="count what each rule leaves out")
     options = parser.parse_args()
-    names = [entry.name for entry in published.papers() if entry.kind == "paper" and read_text(entry.name)]
+    names = [entry.name for entry in published.papers() if read_text(entry.name)]
     total = 0
     for name in [options.paper] if options.paper else names:
         used: Counter[str] = Counter()

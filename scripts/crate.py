@@ -10,7 +10,7 @@ from typing import Any
 import bibliography
 import yaml
 
-from fairpca.published import papers
+from fairpca.companion.published import papers
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "ro-crate-metadata.json"
@@ -50,7 +50,7 @@ def build(repository: str = "") -> dict[str, Any]:
     folders = [{"@id": name, "@type": "Dataset", "name": name, "description": told} for name, told in FOLDERS.items()]
     replicated = [
         {"@id": work.address, "@type": "ScholarlyArticle", "name": work.title, "datePublished": work.year}
-        for work in (works[paper.cite] for paper in papers() if paper.kind == "paper")
+        for work in (works[paper.cite] for paper in papers())
     ]
     results = {
         "@id": "data/results/",

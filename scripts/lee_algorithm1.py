@@ -22,8 +22,8 @@ import pymanopt
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA
+from fairpca.companion.lee2022 import bandwidth
 from fairpca.datasets import load
-from fairpca.experiments.lee2022._protocol import Split
 from fairpca.linalg import orthonormal
 from fairpca.solvers.manifold.bfgs import RiemannianBFGS
 from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
@@ -56,10 +56,10 @@ FOLDERS = {
 
 def problem_of(dataset: str, split: int, d: int, whole: bool) -> tuple[MBFProblem, np.ndarray]:
     """Return the problem in working coordinates, of the features' space or of the row space, and their basis."""
-    data = Split.load(dataset, split, d)
-    reduced = _Reduced.of(data.train.X, None, data.train.X.shape[1] if whole else d)
-    term = reduced.inside(WeightedRows.from_groups(reduced.X, data.train.group_code))
-    sigma = data.bandwidth("printed") / reduced.unit
+    train, _ = load(dataset, split=split)
+    reduced = _Reduced.of(train.X, None, train.X.shape[1] if whole else d)
+    term = reduced.inside(WeightedRows.from_groups(reduced.X, train.group_code))
+    sigma = bandwidth(train, d, "printed") / reduced.unit
     return MBFProblem(reduced.spectrum, reduced.rank, [term], sigma, d, TAU, max_iter=10**9), reduced.basis
 
 

@@ -25,7 +25,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 # Loaded once, before the processes of the changes; nothing of fairpca may be.
-HEAVY = ("scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "hypothesis", "joblib")
+HEAVY = ("scipy.optimize", "scipy.linalg", "pandas", "sklearn.pipeline", "sklearn.svm", "joblib")
 OPTIONS = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--no-header"]
 COMPARISONS: dict[type, type] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -116,8 +116,14 @@ def noticed(tree: Path, tests: list[str], seconds: int) -> bool:
         os.chdir(tree)
         os.environ |= {"PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(tree / "compiled")}
         sys.path[:0], sys.dont_write_bytecode = [str(tree)], True
-        os._exit(int(pytest.main([*OPTIONS, *tests])))
-    return os.waitpid(process, 0)[1] != 0
+        try:
+            os._exit(int(pytest.main([*OPTIONS, *tests])))
+        finally:
+            os._exit(pytest.ExitCode.INTERNAL_ERROR)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise SystemExit((tree / "log").read_text(encoding="utf8"))
+    return code != 0
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -180,9 +180,18 @@ def code_cells(source: Path) -> list[Any]:
 
 
 def reads_all_results(source: Path) -> bool:
-    """Return whether a chapter may read any stored result, as the scoreboard does."""
+    """Return whether a chapter may read any stored result, by verdicts on printed numbers or as the scoreboard does."""
     code = "\n".join(cell.source for cell in code_cells(source))
-    return re.search(r"fairpca\.published|from fairpca import .*published|import records", code) is not None
+    return (
+        re.search(r"fairpca\.companion\.published|companion import .*(?:published|compare_with_print|records)", code)
+        is not None
+    )
+
+
+def collects_results(source: Path) -> bool:
+    """Return whether a chapter shows results of all others, so that it has to come last."""
+    code = "\n".join(cell.source for cell in code_cells(source))
+    return re.search(r"import .*\b(?:scoreboard|records)\b|\berrata_list\b", code) is not None
 
 
 def results_read(source: Path, root: Path = ROOT) -> list[Path]:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import bibliography
 
+from fairpca.companion.published import Exhibit, papers
 from fairpca.datasets._catalog import CATALOG, Entry
 from fairpca.datasets._download import REGISTRY_FILE
-from fairpca.published import papers
-from fairpca.published.pages import exhibits_table, papers_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README, DATA = ROOT / "README.md", ROOT / "data" / "README.md"
@@ -72,6 +71,45 @@ def replication() -> str:
     # A paper in a checkout of its own stands in another bibliography.
     cited = [works[paper.cite] for paper in papers() if paper.cite in works]
     return "\n".join(f"  - doi: {work.doi}" if work.doi else f"  - url: {work.url}" for work in cited)
+
+
+def exhibit_titles(exhibits: list[Exhibit]) -> str:
+    """Titles in one line, runs of numbers joined: ``"Table 1, Figures 8–10, 12"``."""
+    numbers: dict[str, list[int]] = {}
+    others = []
+    for exhibit in exhibits:
+        word, _, number = exhibit.title.rpartition(" ")
+        if word in ("Figure", "Table") and number.isdecimal():
+            numbers.setdefault(word, []).append(int(number))
+        else:
+            others.append(exhibit.title)
+    for word, found in numbers.items():
+        starts = [n for n in found if n - 1 not in found]
+        ends = [n for n in found if n + 1 not in found]
+        runs = [str(a) if a == b else f"{a}–{b}" for a, b in zip(sorted(starts), sorted(ends), strict=True)]
+        others.append(f"{word}{'s' if len(found) > 1 else ''} {', '.join(runs)}")
+    return ", ".join(others)
+
+
+def papers_table() -> str:
+    """The papers in Markdown, with what groups should share by each."""
+    lines = ["| paper | what the groups should share |", "| --- | --- |"]
+    lines += [f"| {p.short}, *{p.title}*, {p.venue} | {p.shares} |" for p in papers()]
+    return "\n".join(lines)
+
+
+def exhibits_table() -> str:
+    """Which chapters show what of which paper, in Markdown."""
+    lines = ["| exhibit | chapter |", "| --- | --- |"]
+    for paper in papers():
+        shown: dict[tuple[str, ...], list[Exhibit]] = {}
+        for exhibit in paper.exhibits.values():
+            if exhibit.chapters and not exhibit.stored:
+                shown.setdefault(exhibit.chapters, []).append(exhibit)
+        for chapters, exhibits in shown.items():
+            files = ", ".join(f"`chapters/{chapter}.md`" for chapter in chapters)
+            lines.append(f"| {paper.short}, {exhibit_titles(exhibits)} | {files} |")
+    return "\n".join(lines)
 
 
 def with_parts(text: str, parts: Mapping[str, str]) -> str:

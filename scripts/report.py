@@ -26,8 +26,8 @@ from markdown_it import MarkdownIt
 import fairpca
 from fairpca import datasets
 from fairpca.companion import records
-from fairpca.published import VERDICTS, papers, scoreboard
-from fairpca.published.pages import answer, answers, by_method, counts_line, methods_line
+from fairpca.companion.published import VERDICTS, papers, scoreboard
+from fairpca.companion.published.pages import answer, answers, by_method, counts_line, methods_line
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "report"
@@ -148,7 +148,7 @@ def values(board: pd.DataFrame) -> dict[str, Any]:
     metadata = yaml.safe_load((SOURCE / "metadata.yaml").read_text(encoding="utf8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
     stored = list(records().values())
-    real = [paper for paper in papers() if paper.kind == "paper"]
+    real = papers()
     kinds = pd.crosstab(board["paper"], board["kind"]).reindex([paper.name for paper in real]).fillna(0).astype(int)
     kinds = kinds.rename(index={paper.name: paper.short for paper in real})
     kinds.columns.name = None

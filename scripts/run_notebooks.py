@@ -33,7 +33,6 @@ import notebooks
 from notebooks import ChapterError, Execution
 
 Job = tuple[Path, dict[str, Any], str, Path, bool, int]
-LONG = 600  # seconds
 
 
 def literal(text: str) -> Any:
@@ -89,14 +88,19 @@ def run_all(jobs: list[Job], workers: int, report: Callable[[str], None]) -> lis
     return failures
 
 
-def long_exhibits(root: Path) -> list[str]:
-    """Return a line for each exhibit whose cells took more than ten minutes of one processor."""
-    lines = []
-    for path in sorted((root / "data" / "results").glob("*/*.json")):
-        seconds = json.loads(path.read_text(encoding="utf8")).get("cpu_seconds", 0)
-        if seconds > LONG:
-            lines.append(f"{path.parent.name}/{path.stem}: {seconds / 60:.0f} minutes")
-    return lines
+def exhibit_times(sources: list[Path], root: Path) -> list[str]:
+    """Return a line for each exhibit of these chapters: how long its cells took one processor, the longest first."""
+    read = {path for source in sources for path in notebooks.results_read(source, root) if path.suffix == ".json"}
+    records = {path: json.loads(path.read_text(encoding="utf8")) for path in read}
+    # Of what a chapter reads, it computes what it made last time; older records do not name their chapter.
+    titles = {notebooks.title(source, root) for source in sources}
+    taken = {
+        f"{path.parent.name}/{path.stem}": record["cpu_seconds"]
+        for path, record in records.items()
+        if {entry.get("chapter", "") for entry in record["computed_by"]} & {*titles, ""}
+    }
+    ordered = sorted(taken, key=lambda name: -taken[name])
+    return [f"{name}: {taken[name] / 60:.1f} min" for name in ordered]
 
 
 def left_alone(sources: list[Path], root: Path) -> list[str]:
@@ -133,22 +137,19 @@ def main(arguments: list[str] | None = None, root: Path = notebooks.ROOT) -> int
 
     start = time.perf_counter()
     paper, writes = parameters.get("profile") == "paper", parameters.get("profile", "smoke") != "smoke"
-    ordered = sorted(sources, key=notebooks.reads_all_results) if writes else longest_first(sources, folder, root)
+    ordered = sorted(sources, key=notebooks.collects_results) if writes else longest_first(sources, folder, root)
     inside = options.jobs if writes else 1
     jobs = [(source, parameters, folder, root, options.force, inside) for source in ordered]
+    if paper and (lines := exhibit_times(sources, root)):
+        print("What took how long the last time, on one processor:", *lines, sep="\n  ", flush=True)
     with ExitStack() as stack:
         if writes:
             (root / "_build").mkdir(exist_ok=True)
             lock = stack.enter_context((root / "_build" / "results.lock").open("a"))
             fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits
         failures = run_all(jobs, 1 if writes else options.jobs, lambda line: print(line, flush=True))
-    if paper:
-        for heading, lines in (
-            ("Not computed, because data are not available (see `fairpca data list`):", left_alone(sources, root)),
-            ("Exhibits that took more than ten minutes of one processor:", long_exhibits(root)),
-        ):
-            if lines:
-                print(heading, *lines, sep="\n  ")
+    if paper and (lines := left_alone(sources, root)):
+        print("Not computed, because data are not available (see `fairpca data list`):", *lines, sep="\n  ")
     for message in failures:
         print(f"\n{message}", file=sys.stderr)
     print(f"{len(jobs) - len(failures)} of {len(jobs)} chapters are current, {time.perf_counter() - start:.0f} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -109,6 +110,24 @@ def test_every_extra_that_others_refer_to_exists() -> None:
         for requirement in map(Requirement, requirements):
             if requirement.name == "fairpca":
                 assert requirement.extras <= extras
+
+
+def test_what_an_installation_brings_is_imported_by_the_package() -> None:
+    named = {"scikit-learn": "sklearn"}
+    imported = {
+        name.partition(".")[0]
+        for path in (ROOT / "fairpca").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    for requirement in map(Requirement, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["fast"]]):
+        assert named.get(requirement.name, requirement.name) in imported, f"{requirement} is declared and not imported"
 
 
 def test_wheel_carries_package_and_data(wheel: Path) -> None:

@@ -11,11 +11,7 @@ import pytest
 
 import fairpca
 
-MODULES = [
-    name
-    for _, name, _ in pkgutil.walk_packages(fairpca.__path__, "fairpca.")
-    if not name.endswith("__main__")
-]
+MODULES = [name for _, name, _ in pkgutil.walk_packages(fairpca.__path__, "fairpca.") if not name.endswith("__main__")]
 
 
 def with_examples():
@@ -55,7 +51,7 @@ SECTIONED = [
     "fairpca.metrics",
     "fairpca.tables",
     "fairpca.plotting",
-    "fairpca.published",
+    "fairpca.companion.published",
     "fairpca.report",
     "fairpca.scale",
     "fairpca.synthetic",

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 import sklearn
 from estimators import CONFIGURED, MORE
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import PCA as SklearnPCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -202,3 +204,81 @@ def test_linear_eraser_oracle_transforms_with_the_groups_it_is_fitted_with(data)
             found = eraser.fit_transform(X, sensitive_features=sex, sample_weight=weights)
             expected = eraser.fit(X, sensitive_features=sex, sample_weight=weights).transform(X, sex)
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (6, 20)])
+@pytest.mark.parametrize("n_components", [None, 2, 0.5, 0.9, 0.999])
+def test_pca_is_that_of_scikit_learn(shape, n_components):
+    rng = np.random.default_rng(len(str(n_components)))
+    X = rng.standard_normal(shape) * np.linspace(1, 3, shape[1]) + 2
+    ours, theirs = fairpca.PCA(n_components).fit(X), SklearnPCA(n_components, svd_solver="full").fit(X)
+    assert ours.n_components_ == theirs.n_components_
+    names = ["explained_variance_", "explained_variance_ratio_", "singular_values_", "noise_variance_", "mean_"]
+    for name in names:
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-10)
+    if n_components is not None:
+        np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), atol=1e-10)
+        if ours.noise_variance_ > 0:
+            np.testing.assert_allclose(ours.score(X), theirs.score(X), rtol=1e-9)
+            np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", ["mle", 1.5, 0.0, True, 0, 51])
+def test_pca_says_what_n_components_may_be(n_components):
+    X = np.random.default_rng(0).standard_normal((50, 60))
+    with pytest.raises((TypeError, ValueError), match="n_components="):
+        fairpca.PCA(n_components).fit(X)
+
+
+@pytest.mark.parametrize("projection", ["orthogonal", "oblique"])
+def test_shares_of_the_variance_without_the_group(projection, data):
+    X, sex = data
+    whole = fairpca.MeanFairPCA(None, projection=projection).fit(X, sensitive_features=sex)
+    reached = np.cumsum(whole.explained_variance_ratio_)
+    assert len(reached) == 5
+    for count in range(1, 5):
+        share = float((reached[count - 1] + (reached[count - 2] if count > 1 else 0.0)) / 2)
+        some = fairpca.MeanFairPCA(share, projection=projection).fit(X, sensitive_features=sex)
+        np.testing.assert_allclose(some.explained_variance_ratio_, whole.explained_variance_ratio_[:count], rtol=1e-9)
+    with pytest.raises(ValueError, match="more of the variance than the 5 components"):
+        fairpca.MeanFairPCA(0.9999, projection=projection).fit(X, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("estimator", [fairpca.PCA(2), fairpca.MeanFairPCA(2), fairpca.MinMaxFairPCA(2)], ids=repr)
+@pytest.mark.parametrize("limit", [2000, 3])
+def test_sparse_rows_are_never_made_dense(estimator, limit, data, monkeypatch):
+    """Their moments are taken in blocks, or products with them."""
+    X, sex = data
+    monkeypatch.setattr("fairpca._base._WIDE", limit)
+    rows = sparse.csr_array(np.where(np.random.default_rng(0).random(X.shape) < 0.5, X, 0.0))
+    dense = clone(estimator).fit(rows.toarray(), sensitive_features=sex)
+    expected = dense.transform(rows.toarray())
+    if limit == 3:
+        monkeypatch.setattr(sparse.csr_array, "toarray", None)
+    found = clone(estimator).fit(rows, sensitive_features=sex)
+    np.testing.assert_allclose(found.explained_variance_, dense.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(found.transform(rows)), np.abs(expected), atol=1e-4)
+    monkeypatch.undo()
+    assert (found.result_.certificate == "estimate") == (limit == 3)
+    weighted = clone(estimator).fit(rows, sensitive_features=sex, sample_weight=np.full(len(sex), 2.0))
+    np.testing.assert_allclose(weighted.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-6)
+
+
+@EACH
+def test_single_precision_and_missing_values_on_the_way_back(estimator, data):
+    X, sex = data
+    model = clone(estimator).fit(X, sex == "f", sensitive_features=sex)
+    single = model.transform(X.astype(np.float32))
+    assert single.dtype == np.float32 and model.inverse_transform(single).dtype == np.float32
+    np.testing.assert_allclose(single, model.transform(X), atol=1e-4)
+    with pytest.raises(ValueError, match="NaN"):
+        model.inverse_transform(np.full_like(single, np.nan))
+
+
+@EACH
+def test_rows_are_transformed_in_blocks(estimator, data, monkeypatch):
+    X, sex = data
+    model = clone(estimator).fit(X, sex == "f", sensitive_features=sex)
+    whole = model.transform(X)
+    monkeypatch.setattr("fairpca._base._BLOCK_BYTES", 8 * 6 * 7)
+    np.testing.assert_allclose(model.transform(X), whole, atol=1e-13)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fairpca.companion._grid import show
 from fairpca.companion._store import build, place, put
-from fairpca.published import compare, load, load_claims, load_errata, load_reasons, load_settings
+from fairpca.companion.published import compare, load, load_claims, load_errata, load_reasons, load_settings
 
 COLUMNS = ["id", "ours", "verdict", "reason"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,17 +12,13 @@ from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
 from fairpca.report import MEASURES, Rows, Settings, Split
 from fairpca.report.statistics import paired_differences
-from fairpca.tables import column_limits
 
 __all__ = [
     "FAMILIES",
     "FAMILY",
     "differences",
-    "discriminant",
     "population",
-    "prepared",
     "prices",
-    "sample",
     "shared_split",
     "split_rows",
     "table_rows",
@@ -115,39 +110,3 @@ def population(name: str, largest: int = 2000) -> tuple[np.ndarray, np.ndarray]:
     X = np.asarray(data.X, dtype=float)[rows]
     groups = encode_groups(np.asarray(data.sensitive_features)[rows])
     return X[:, np.ptp(X, axis=0) > 0], groups.codes
-
-
-def sample(group: np.ndarray, sizes: tuple[int, int], rng: Any) -> np.ndarray:
-    """Draw rows of both groups with replacement, fewer of the smaller group."""
-    order = np.argsort(np.bincount(group), kind="stable")
-    pairs = zip(order, sorted(sizes), strict=True)
-    return np.concatenate([rng.choice(np.flatnonzero(group == g), n) for g, n in pairs])
-
-
-def prepared(
-    train: np.ndarray, *others: np.ndarray, scale: str = "standardise"
-) -> list[np.ndarray]:
-    """Clip outliers and scale columns as the commands do, by the training rows."""
-    limits = column_limits(train)
-    known = np.clip(train, *limits)
-    mean, spread = known.mean(axis=0), np.ones(known.shape[1])
-    if scale != "none":
-        deviation, extent = known.std(axis=0), np.ptp(known, axis=0)
-        spread = deviation if scale == "standardise" else extent
-        varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
-        spread = np.where(varies, spread, 1.0)
-    clipped = (known, *(np.clip(rows, *limits) for rows in others))
-    return [(rows - mean) / spread for rows in clipped]
-
-
-def discriminant(Z_train: np.ndarray, group: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Score rows by the linear discriminant of group 1 against group 0."""
-    centre, spread = Z_train.mean(axis=0), Z_train.std(axis=0)
-    constant = spread <= 1e-10 * max(float(spread.max(initial=0)), 1e-300)
-    spread = np.where(constant, np.inf, spread)
-    known, rows = (Z_train - centre) / spread, (Z - centre) / spread
-    first, second = (known[group == g] for g in (0, 1))
-    within = np.atleast_2d(np.cov(first.T, ddof=0) + np.cov(second.T, ddof=0)) / 2
-    ridge = 1e-3 * max(float(np.trace(within)) / len(within), 1e-12)
-    apart = second.mean(axis=0) - first.mean(axis=0)
-    return np.asarray(rows @ np.linalg.solve(within + ridge * np.eye(len(within)), apart))

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca import FPCA, MBFPCA, PCA, published
+from fairpca import FPCA, MBFPCA, PCA
+from fairpca.companion import published
 from fairpca.companion.noise import noise
 from fairpca.datasets import Dataset, load, standardise
 from fairpca.linalg import orthonormal
@@ -55,6 +56,7 @@ __all__ = [
     "plane",
     "score",
     "solved",
+    "synthetic2_noise",
     "synthetic2_parts",
 ]
 
@@ -282,15 +284,14 @@ FIVE_NUMBERS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 
 
 def synthetic2_parts(p: int, split: int, protocol: str) -> tuple[Part, Part]:
-    """Return training part and test part of synthetic data 2, each as rows and groups."""
+    """Return both parts of synthetic data 2, each as rows and groups."""
     if protocol == "printed":
         train, test = load("synthetic2", p=p, split=split)
         return (train.X, train.group_code), (test.X, test.group_code)
     # One sample for all splits of a dimension; 168 and 72 rows of each group.
     X, groups = lee_synthetic2(p, protocol="stated", random_state=p)
-    orders = [
-        240 * g + np.random.default_rng([p, split, g]).permutation(240) for g in (0, 1)
-    ]
+    draws = [np.random.default_rng([p, split, g]) for g in (0, 1)]
+    orders = [240 * g + draw.permutation(240) for g, draw in enumerate(draws)]
     rows = np.concatenate([order[:168] for order in orders])
     others = np.concatenate([order[168:] for order in orders])
     learnt, held_out = standardise(X[rows], X[others])
@@ -300,8 +301,8 @@ def synthetic2_parts(p: int, split: int, protocol: str) -> tuple[Part, Part]:
 def as_drawn(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Give values of one method the dimensions that the authors' script gives them.
 
-    The script lays out each table of 10 splits and 9 dimensions dimension by dimension,
-    but repeats the labels 20, 30, …, 100 row by row.
+    The script lays out each table of 10 splits and 9 dimensions dimension by
+    dimension, but repeats the labels 20, 30, …, 100 row by row.
     """
     ordered = cells.sort_values(["p", "split"])
     widths = sorted(set(ordered["p"]))
@@ -310,10 +311,10 @@ def as_drawn(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def authors_repeats(metric: str) -> dict[str, float]:
-    """Return the standard deviation of a statistic over runs of the authors' program.
+    """Return the standard deviation of a statistic over the authors' runs.
 
-    With tau = 1 and tau = 0.1 the penalty is never raised, so that their files hold two
-    runs of one computation. Pooled over dimensions.
+    With tau = 1 and tau = 0.1 the penalty is never raised, so that their files hold
+    two runs of one computation. Pooled over dimensions.
     """
     table = published.load("lee2022", "fig2_fig3_stored")
     table = table[(table["method"] == "mbfpca") & (table["metric"] == metric)]
@@ -348,7 +349,7 @@ def climb(
     size: float,
     steps: int,
 ) -> tuple[np.ndarray, float]:
-    """Raise a function of an orthonormal frame by random turns, kept if they help."""
+    """Raise a function of a frame by random turns that are kept if they help."""
     best = value(V)
     for _ in range(steps):
         W = orthonormal(V + size * rng.standard_normal(V.shape) / np.sqrt(len(V)))
@@ -359,7 +360,9 @@ def climb(
     return V, best
 
 
-def eigenvector_variances(P: np.ndarray, S: np.ndarray, X: np.ndarray) -> pd.DataFrame:
+def eigenvector_variances(
+    P: np.ndarray, S: np.ndarray, X: np.ndarray
+) -> pd.DataFrame:
     """Return the share of the variance of X along each eigenvector of P, in percent.
 
     Inside eigenvalues that agree to 1e-5, the principal axes of S are the basis.
@@ -378,3 +381,29 @@ def eigenvector_variances(P: np.ndarray, S: np.ndarray, X: np.ndarray) -> pd.Dat
     shares = 100.0 * np.sum(U * (C @ U), axis=0) / np.trace(C)
     index = np.arange(1, len(w) + 1)
     return pd.DataFrame({"index": index, "eigenvalue": w, "pct_var": shares})
+
+
+def synthetic2_noise(cells: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield what a second run moves, for each number behind Figures 2 and 3."""
+    statistics, keys = (*FIVE_NUMBERS, "mean"), ["p", "split", "setting"]
+    for method, again in AGAIN.items():
+        first, second = (
+            cells[cells["method"] == name].set_index(keys)
+            for name in (method, again)
+        )
+        for metric in ("pct_var", "mmd2"):
+            theirs = authors_repeats(metric)
+            moved = (second[metric] - first[metric]).dropna()
+            groups = first.reset_index().groupby(["p", "setting"], sort=False)
+            for (p, setting), part in groups:
+                found = moved.xs(setting, level="setting").to_numpy()
+                sizes = noise(part[metric].to_numpy(), found, statistics)
+                for name, size in sizes.items():
+                    if method == "mbfpca":  # a run of ours against one of theirs
+                        size = float(np.hypot(size / np.sqrt(2), theirs[name]))
+                    yield {
+                        "dataset": "synthetic2", "p": p, "method": method,
+                        "setting": setting, "d": 5, "metric": metric,
+                        "statistic": name, "grain": 0.0, "noise": size,
+                        "repeated": len(found), "protocol": "printed",
+                    }

@@ -1,7 +1,7 @@
 """Compare methods on somebody's rows: what each keeps, whom it costs, what it still tells about the group."""
 
 from fairpca.report.analysis import Analysis, analyse, report_schema
-from fairpca.report.choosing import QUESTIONS, Advice, Question, advise
+from fairpca.report.choosing import QUESTIONS, advise
 from fairpca.report.comparison import FAST_METHODS, Comparison, compare
 from fairpca.report.intervals import (
     Interval,
@@ -22,24 +22,21 @@ from fairpca.report.methods import (
     get_method,
     known_methods,
 )
-from fairpca.report.page import Html, comparison_page, figure_html, folded, page, table_html, tag
+from fairpca.report.page import folded
 from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
 
 __all__ = [
     "FAST_METHODS",
     "MEASURES",
     "QUESTIONS",
-    "Advice",
     "Analysis",
     "ChangeThenReduce",
     "Comparison",
     "Fitted",
     "GroupScorer",
-    "Html",
     "Interval",
     "Measure",
     "Method",
-    "Question",
     "Rows",
     "Settings",
     "Skipped",
@@ -48,10 +45,8 @@ __all__ = [
     "analyse",
     "auc_interval",
     "compare",
-    "comparison_page",
     "difference_interval",
     "evaluate",
-    "figure_html",
     "fit_method",
     "folded",
     "gap_interval",
@@ -60,11 +55,8 @@ __all__ = [
     "group_gap",
     "known_methods",
     "mean_interval",
-    "page",
     "rate_gap_interval",
     "recovery_auc",
     "report_schema",
-    "table_html",
-    "tag",
     "worst_group_error",
 ]

@@ -148,7 +148,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in types that JSON knows; ``None`` is what could not be estimated."""
-        from fairpca.tables import plain, versions
+        from fairpca.tables.writing import plain, versions
 
         return {
             "level": self.level,

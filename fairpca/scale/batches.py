@@ -1,4 +1,4 @@
-"""Moments of a table that is read batch by batch."""
+"""Compute moments and projections of a table that is read batch by batch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
-from fairpca.scale.frames import ColumnChoice, add_batch
+from fairpca._validation import Groups, sorted_labels
+from fairpca.scale.frames import ColumnChoice, add_batch, check_numbers, pandas_frame, rows_of
 from fairpca.scale.readers import batches, csv_names, file_parts, is_csv, is_files
 
-__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "stream", "typed_labels", "with_typed_labels"]
+__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "numbered_rows", "project", "with_typed_labels"]
 
 Progress = Callable[[str, int], None]
 
@@ -67,7 +69,7 @@ def column_names(source: Any) -> list[str]:
     columns = ColumnChoice.of("?", None, None)
     frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
     for _, frame in frames:
-        return list(map(str, frame.schema.names if hasattr(frame, "schema") else frame.columns))
+        return list(map(str, pandas_frame(frame, columns).columns))
     raise ValueError("there is no row; check the source.")
 
 
@@ -87,8 +89,57 @@ def stream(source: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any, Colum
 
 def _settled(frames: Iterator[tuple[str, Any]], columns: ColumnChoice) -> Iterator[tuple[str, Any, ColumnChoice]]:
     for where, frame in frames:
+        frame = pandas_frame(frame, columns)
         columns = columns.settled(frame, where)
         yield where, frame, columns
+
+
+def project(
+    source: Any, model: Any, *, sensitive: str | Sequence[str], features: Sequence[str] | None = None
+) -> tuple[np.ndarray, Groups]:
+    """Return the projections of all rows of a source, and their groups; the rows themselves are never held together.
+
+    Parameters
+    ----------
+    source, sensitive, features
+        As in :meth:`fairpca.GroupMoments.from_batches`.
+    model : fitted estimator
+        Its ``transform`` is applied to each batch.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_samples, n_components) and groups
+        In the order of the source; the groups go where ``sensitive_features`` are asked for.
+    """
+    position: dict[Any, int] = {}
+    projected, codes = [], []
+    for _, X, groups, names in numbered_rows(source, ColumnChoice.of(sensitive, features, None)):
+        at = np.array([position.setdefault(label, len(position)) for label in groups.labels])
+        named = pd.DataFrame(X, columns=names, copy=False) if hasattr(model, "feature_names_in_") else X
+        projected.append(np.asarray(model.transform(named)))
+        codes.append(at[groups.codes])
+    if not projected:
+        raise ValueError("there is no row; check the source.")
+    given = list(position)
+    return np.concatenate(projected), ordered(typed_labels(given) if is_csv(source) else given, np.concatenate(codes))
+
+
+def ordered(labels: Sequence[Any], codes: np.ndarray) -> Groups:
+    """Return groups in sorted order; equal names are one group."""
+    names = sorted_labels(dict.fromkeys(labels))
+    where = {label: g for g, label in enumerate(names)}
+    return Groups(tuple(names), np.array([where[label] for label in labels], dtype=np.int64)[codes])
+
+
+def numbered_rows(source: Any, columns: ColumnChoice) -> Iterator[tuple[int, np.ndarray, Groups, tuple[str, ...]]]:
+    """Yield (number of the first row, rows, groups, features) of each batch; what is no number is an error."""
+    first = 0
+    for where, frame, settled in stream(source, columns):
+        n, X, groups, _ = rows_of(frame, settled, where)
+        if n:
+            check_numbers(X, settled, where)
+            yield first, X, groups, settled.features or ()
+            first += n
 
 
 # --------------------------------------------------------------------------------------------------------------------

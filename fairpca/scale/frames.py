@@ -12,7 +12,7 @@ import pandas as pd
 from fairpca._moment_sums import MomentSums
 from fairpca._validation import Groups, encode_groups
 
-__all__ = ["ColumnChoice", "add_batch", "check_numbers", "rows_of"]
+__all__ = ["ColumnChoice", "add_batch", "check_numbers", "pandas_frame", "rows_of"]
 
 NO_NUMBERS = (
     "encode them as numbers, or name the columns to take as features (on the command line --features, or --drop those "
@@ -68,15 +68,18 @@ class ColumnChoice:
         return cls(names, chosen, weight)
 
     @property
+    def named(self) -> list[str]:
+        """The columns that a user has named."""
+        return [*self.sensitive, *(self.features or ()), *([] if self.weight is None else [self.weight])]
+
+    @property
     def names(self) -> list[str] | None:
         """All columns to read; None for all there are."""
-        if self.features is None:
-            return None
-        return [*self.sensitive, *self.features, *([] if self.weight is None else [self.weight])]
+        return None if self.features is None else self.named
 
-    def settled(self, frame: Any, where: str) -> ColumnChoice:
+    def settled(self, frame: pd.DataFrame, where: str) -> ColumnChoice:
         """Compare with a batch; the first one decides what is not said."""
-        present = list(map(str, frame.columns if isinstance(frame, pd.DataFrame) else frame.schema.names))
+        present = list(map(str, frame.columns))
         twice = (
             sorted({name for name in present if present.count(name) > 1}) if len(set(present)) < len(present) else []
         )
@@ -88,13 +91,11 @@ class ColumnChoice:
             raise ValueError(f"{where}: there is no column {_listed(missing)}; there are {_listed(present)}.")
         features = self.features
         if features is None:
-            index = _index_columns(frame)
-            features = tuple(name for name in present if name not in own and name not in index)
+            features = tuple(name for name in present if name not in own)
             if not features:
                 raise ValueError(f"{where}: no column is left for the features besides {_listed(own)}.")
         elif self.closed and len(present) > len(features) + len(own):
             further = [name for name in present if name not in features and name not in own]
-            further = [name for name in further if name not in _index_columns(frame)]
             if further:
                 raise ValueError(
                     f"{where}: there are columns {_listed(further)}, which {self.first} does not have; name the "
@@ -104,10 +105,9 @@ class ColumnChoice:
             name for name in [*features, *([] if self.weight is None else [self.weight])] if not _numeric(frame, name)
         ]
         if words:
-            raise ValueError(
-                f"{where}: column(s) {_listed(words)} hold no numbers ({_kind(frame, words[0])}); {NO_NUMBERS}."
-            )
-        kinds = tuple(_kind(frame, name) for name in self.sensitive)
+            kind = _kind(frame[words[0]].dtype, frame[words[0]])
+            raise ValueError(f"{where}: column(s) {_listed(words)} hold no numbers ({kind}); {NO_NUMBERS}.")
+        kinds = tuple(_kind(frame[name].dtype, frame[name]) for name in self.sensitive)
         for name, kind, before in zip(self.sensitive, kinds, self.kinds or kinds, strict=True):
             if kind != before:
                 raise ValueError(
@@ -119,8 +119,8 @@ class ColumnChoice:
         )
 
 
-def add_batch(sums: MomentSums, frame: Any, columns: ColumnChoice, where: str) -> int:
-    """Add the rows of a frame (pandas or Arrow) to the sums; returns their number."""
+def add_batch(sums: MomentSums, frame: pd.DataFrame, columns: ColumnChoice, where: str) -> int:
+    """Add the rows of a frame to the sums; return their number."""
     n, X, groups, weights = rows_of(frame, columns, where)
     if n:
         try:
@@ -131,15 +131,21 @@ def add_batch(sums: MomentSums, frame: Any, columns: ColumnChoice, where: str) -
     return n
 
 
-def rows_of(frame: Any, columns: ColumnChoice, where: str) -> tuple[int, np.ndarray, Groups, np.ndarray | None]:
+def rows_of(
+    frame: pd.DataFrame, columns: ColumnChoice, where: str
+) -> tuple[int, np.ndarray, Groups, np.ndarray | None]:
     """Return the number of rows of a frame, and their features, groups and weights; those of weight 0 are left out."""
     assert columns.features is not None
-    n = len(frame) if isinstance(frame, pd.DataFrame) else frame.num_rows
+    n = len(frame)
     if n == 0:
         return 0, np.empty((0, len(columns.features))), Groups((), np.empty(0, dtype=np.int64)), None
-    X = _rows([_numbers(frame, name, where) for name in columns.features], n)
-    weights = None if columns.weight is None else _numbers(frame, columns.weight, where)
-    groups = _groups(frame, columns.sensitive, where)
+    X = _rows([_numbers(frame[name]) for name in columns.features], n)
+    weights = None if columns.weight is None else _numbers(frame[columns.weight])
+    try:
+        groups = encode_groups(frame[list(columns.sensitive)], n)
+    except ValueError as error:
+        named = f"the sensitive column {' and '.join(map(repr, columns.sensitive))}"
+        raise ValueError(f"{where}: {str(error).replace('sensitive_features', named)}") from None
     if weights is not None:
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if bad.size:
@@ -185,115 +191,49 @@ def _rows(columns: list[np.ndarray], n: int) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Columns of pandas and of Arrow
+# Columns
 
 
-def _numeric(frame: Any, name: str) -> bool:
-    return _kind(frame, name) in ("numbers", "booleans")
-
-
-def _kind(frame: Any, name: str) -> str:
-    """What a column holds: "numbers", "booleans", "text", or the name of another type."""
+def pandas_frame(frame: Any, columns: ColumnChoice) -> pd.DataFrame:
+    """Return a frame of pandas; of record batches of Arrow without the index that pandas stored in them."""
     if isinstance(frame, pd.DataFrame):
-        return _pandas_kind(frame[name].dtype, frame[name])
-    return _arrow_kind(frame.schema.field(name).type)
+        return frame
+    import pyarrow as pa
+
+    described = (frame.schema.pandas_metadata or {}).get("index_columns", ())
+    index = {name for name in described if isinstance(name, str)} - set(columns.named)
+    names, arrays = [], []
+    for field, array in zip(frame.schema, frame.columns, strict=True):
+        if field.name in index:
+            continue
+        names.append(field.name)
+        if pa.types.is_decimal(field.type):
+            array = array.cast(pa.float64())
+        elif field.name in columns.sensitive and not pa.types.is_dictionary(field.type):
+            array = array.dictionary_encode()  # one object per value instead of one per row
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, names=names).to_pandas(split_blocks=True)
 
 
-def _pandas_kind(dtype: Any, column: pd.Series | None) -> str:
+def _numeric(frame: pd.DataFrame, name: str) -> bool:
+    return _kind(frame[name].dtype, frame[name]) in ("numbers", "booleans")
+
+
+def _kind(dtype: Any, column: pd.Series) -> str:
+    """What a column holds: "numbers", "booleans", "text", or the name of another type."""
     if isinstance(dtype, pd.CategoricalDtype):
-        return _pandas_kind(dtype.categories.dtype, dtype.categories.to_series())
+        return _kind(dtype.categories.dtype, dtype.categories.to_series())
     if pd.api.types.is_bool_dtype(dtype):
         return "booleans"
     if pd.api.types.is_numeric_dtype(dtype) and dtype.kind != "c":
         return "numbers"
-    if dtype.kind == "O" and column is not None:
+    if dtype.kind == "O":
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         known = {"string": "text", "boolean": "booleans", "integer": "numbers", "floating": "numbers", "empty": "text"}
         return known.get(inferred, inferred)
     return "text" if isinstance(dtype, pd.StringDtype) else str(dtype)
 
 
-def _arrow_kind(kind: Any) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type)
-    if pa.types.is_boolean(kind):
-        return "booleans"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "numbers"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "text"
-    return str(kind)
-
-
-def _index_columns(frame: Any) -> set[str]:
-    """Columns in which pandas stored the index of a frame: row numbers are no feature."""
-    if isinstance(frame, pd.DataFrame):
-        return set()
-    described = frame.schema.pandas_metadata or {}
-    return {name for name in described.get("index_columns", ()) if isinstance(name, str)}
-
-
-def _numbers(frame: Any, name: str, where: str) -> np.ndarray:
-    """Return a column as float64; a missing value is an error."""
-    if isinstance(frame, pd.DataFrame):
-        values: np.ndarray = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        return values
-    import pyarrow as pa
-
-    column = frame.column(name)
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise ValueError(
-            f"{where}: column {name!r} has no value in row {row} ({column.null_count} such rows); clean or impute "
-            "them first."
-        )
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not pa.types.is_floating(column.type):
-        column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _groups(frame: Any, names: Sequence[str], where: str) -> Groups:
-    """Return the groups by value; several columns are combined."""
-    if isinstance(frame, pd.DataFrame):
-        try:
-            return encode_groups(frame[list(names)], len(frame))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-    import pyarrow as pa
-
-    labels, codes = [], []
-    for name in names:
-        column = frame.column(name)
-        # Codes of a file's own dictionary mean nothing in another file: back to values, then codes of this batch.
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if column.null_count:
-            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise ValueError(
-                f"{where}: the sensitive column {name!r} has no value in row {row} ({column.null_count} such rows); "
-                "every row needs a group: drop these rows, or give the missing values a group of their own."
-            )
-        encoded = column.dictionary_encode()
-        labels.append([_plain(value) for value in encoded.dictionary.to_pylist()])
-        codes.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
-        if any(value != value for value in labels[-1]):
-            raise ValueError(f"{where}: the sensitive column {name!r} has values that are no numbers (NaN).")
-    if len(names) == 1:
-        return Groups(tuple(labels[0]), codes[0])
-    shape = tuple(map(len, labels))
-    present, flat = np.unique(np.ravel_multi_index(tuple(codes), shape), return_inverse=True)
-    at = np.unravel_index(present, shape)
-    combined = zip(*([values[i] for i in index] for values, index in zip(labels, at, strict=True)), strict=True)
-    return Groups(tuple(combined), flat.astype(np.int64))
-
-
-def _plain(value: Any) -> Any:
-    from decimal import Decimal
-
-    if isinstance(value, Decimal):
-        return int(value) if value == int(value) else float(value)
-    return value
+def _numbers(column: pd.Series) -> np.ndarray:
+    values: np.ndarray = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values

@@ -13,11 +13,11 @@ from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, check_number, sorted_labels
 from fairpca.linalg import top_eigenpairs
-from fairpca.scale.batches import with_typed_labels
+from fairpca.scale.batches import numbered_rows, project, with_typed_labels
 from fairpca.scale.frames import ColumnChoice
-from fairpca.scale.mmd import kernel_sums, numbered_rows, project
 from fairpca.solvers import SolverResult
 from fairpca.solvers.mbf import ComparedRows, MBFSettings, solve_mbf
+from fairpca.solvers.mmd import contrast_weights, kernel_products, mmd2
 
 __all__ = ["GatheredRows", "RowSample", "gather_rows", "solve_in_batches"]
 
@@ -111,7 +111,8 @@ def solve_in_batches(
     def exact(result: SolverResult) -> float:
         projection = _Projection(result.V, data.moments.mean)
         Z, groups = project(data.source, projection, sensitive=data.sensitive, features=data.features)
-        value = kernel_sums(Z, groups, sigma, n_jobs=settings.n_threads).total()
+        contrasts = contrast_weights(groups.codes, len(groups.labels))
+        value = max(mmd2(Z - Z.mean(axis=0), contrasts, sigma, settings.n_threads), 0.0)
         if progress is not None:
             seconds = perf_counter() - data.began
             progress(f"{seconds:.1f} s: exact MMD² {value:.4e}, guide {result.extra['mmd2']:.4e}")
@@ -184,9 +185,10 @@ def _excess(Z: np.ndarray, groups: Groups, counts: np.ndarray, sigma: float) -> 
 
     The diagonal of the kernel counts 1/m in a group of m rows, of which a larger group has less.
     """
-    sums = kernel_sums(Z, groups, sigma)
-    m, n = sums.counts, counts
-    inside = (np.diagonal(sums.sums) - m) / np.maximum(m * (m - 1.0), 1.0)
+    m, n = groups.counts, counts
+    members = (groups.codes == np.arange(len(m))[:, None]).astype(float)
+    sums = np.sum(members * kernel_products(Z - Z.mean(axis=0), members, sigma), axis=1)
+    inside = (sums - m) / np.maximum(m * (m - 1.0), 1.0)
     return float((len(m) - 1) * np.sum((1 / m - 1 / n) * (1 - inside)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca.tables._roles import Decision, numbers_of, words_of
+from fairpca.tables.roles import Decision, numbers_of, words_of
 
 STRONG = 0.8  # share of the way from guessing to certainty from which on a feature is named in a warning
 ENOUGH_ROWS = 10  # of a group; what gives smaller ones away cannot be checked

@@ -18,10 +18,10 @@ import pandas as pd
 
 from fairpca._archive import archive_bytes, parse_archive
 from fairpca._moments import GroupMoments
-from fairpca.tables._encoding import read_bytes
-from fairpca.tables._roles import MISSING, Decision, numbers_of, words_of
 from fairpca.tables._values import number_of
+from fairpca.tables.encoding import read_bytes
 from fairpca.tables.reading import Table
+from fairpca.tables.roles import MISSING, Decision, numbers_of, words_of
 from fairpca.tables.writing import fitted_facts
 
 __all__ = ["SavedModel", "load_model"]

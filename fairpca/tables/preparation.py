@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.tables._outliers import Winsorizer, unusual_numbers
 from fairpca.tables._proxies import joint_proxy, proxies, strong
-from fairpca.tables._roles import MISSING, Decision, Rules, decide, numbers_of, words_of
+from fairpca.tables.outliers import Winsorizer, unusual_numbers
 from fairpca.tables.reading import Table, as_table
+from fairpca.tables.roles import MISSING, Decision, Rules, decide, numbers_of, words_of
 
 OTHER = "(other)"
 
@@ -335,21 +335,20 @@ def _groups(rows: pd.DataFrame, sensitive: list[str], cut: Mapping[str, Sequence
 
 
 def _check_finite(rows: pd.DataFrame, table: Table) -> None:
-    for name in rows.columns:
-        if rows[name].dtype.kind == "f":
-            infinite = np.isinf(rows[name].to_numpy())
-            if infinite.any():
-                positions = rows.index[infinite][:5]
-                raise ValueError(
-                    f"The column {name!r} is infinite in {int(infinite.sum())} rows ({table.place}s "
-                    f"{', '.join(map(str, positions))}); put a number there, or leave the value empty."
-                )
-            largest = rows[name].abs().max()
-            if largest > 1e150:
-                raise ValueError(
-                    f"The column {name!r} has values up to {largest:.1g}, whose squares overflow; divide it, or leave "
-                    "it out with --drop."
-                )
+    numbers = rows[[name for name, dtype in rows.dtypes.items() if dtype.kind == "f"]]
+    largest = numbers.abs().max()
+    for name in largest.index[largest > 1e150]:
+        infinite = np.isinf(numbers[name].to_numpy())
+        if infinite.any():
+            positions = rows.index[infinite][:5]
+            raise ValueError(
+                f"The column {name!r} is infinite in {int(infinite.sum())} rows ({table.place}s "
+                f"{', '.join(map(str, positions))}); put a number there, or leave the value empty."
+            )
+        raise ValueError(
+            f"The column {name!r} has values up to {largest[name]:.1g}, whose squares overflow; divide it, or leave "
+            "it out with --drop."
+        )
 
 
 def _warnings(prepared: Prepared) -> list[str]:

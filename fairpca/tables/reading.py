@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from fairpca.tables._csv import SEPARATOR_HINT, read_text, silent_notes
-from fairpca.tables._encoding import as_utf8, plain_name, read_bytes
 from fairpca.tables._values import MISSING_MARKS, Decimals, recognised
+from fairpca.tables.encoding import as_utf8, plain_name, read_bytes
 
 __all__ = ["Table", "as_table", "read_table"]
 
@@ -207,7 +207,7 @@ def _table(
 def _unique(names: list[str], note: Callable[[str], None]) -> list[str]:
     """Give columns without a name one, and those of the same name a number; both are said."""
     taken = set(names)
-    found: list[str] = []
+    found: dict[str, None] = {}
     for position, name in enumerate(names, 1):
         new = " ".join(name.split())
         if not new:
@@ -221,8 +221,8 @@ def _unique(names: list[str], note: Callable[[str], None]) -> list[str]:
             new = f"{new} ({number})"
         while new in found:
             new += "'"
-        found.append(new)
-    return found
+        found[new] = None
+    return list(found)
 
 
 def _check_header(frame: pd.DataFrame, path: str) -> None:

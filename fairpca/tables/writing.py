@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca.tables._roles import FEW, Decision
 from fairpca.tables.preparation import Prepared
+from fairpca.tables.roles import FEW, Decision
 
 __all__ = ["csv_bytes", "fitted_facts", "plain", "provenance", "versions"]
 

@@ -68,7 +68,7 @@ def test_seconds_are_those_of_all_rows_without_the_first_call(monkeypatch):
         return 0.25
 
     monkeypatch.setattr(bench, "process_time", lambda: clock[0])
-    monkeypatch.setattr(bench.scale, "mmd_squared", computed)
+    monkeypatch.setattr(bench, "mmd2", computed)
     found = bench.block_pairs(n=600, d=3)
     assert (found["seconds"], found["mmd2"]) == (3.0, 0.25)
     assert found["nanoseconds_a_pair"] == pytest.approx(3e9 / (600 * 600 / 2))

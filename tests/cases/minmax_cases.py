@@ -1,8 +1,9 @@
-"""Second-moment matrices that are hard for eigenvalue optimisation, and a second solver to compare with."""
+"""Second-moment matrices that are hard for eigenvalue optimisation; a judge and a second solver for min-max."""
 
 import math
 
 import numpy as np
+from hypothesis import strategies as st
 from referee import STRICT, faults
 
 KINDS = ["wishart", "integer_diagonal", "low_rank", "proportional", "identity", "equal", "near_crossing", "zero_group"]
@@ -28,7 +29,19 @@ def moments(kind, m, p, seed):
         M = np.stack([np.diag(rng.random(p)) for _ in range(m)]) + 1e-6 * M
     elif kind == "zero_group":
         M[0] = 0.0
-    return M
+    elif kind == "mirrored":
+        w, Q = np.sort(rng.integers(1, 6, p).astype(float)), np.linalg.qr(A[0])[0]
+        M[:2] = (Q * w) @ Q.T, (Q * w[::-1]) @ Q.T
+    elif kind == "ill_conditioned":
+        Q = np.linalg.qr(A)[0]
+        M = Q * 10.0 ** rng.uniform(-6, 1, (m, 1, p)) @ Q.transpose(0, 2, 1)
+    return (M + M.transpose(0, 2, 1)) / 2
+
+
+def problems(groups, p):
+    """A strategy: moments of so many groups and dimensions, and a dimension d < p."""
+    drawn = st.tuples(st.sampled_from(KINDS), groups, p, st.integers(0, 10_000), st.floats(0, 1))
+    return drawn.map(lambda c: (moments(*c[:4]), 1 + int(c[4] * (c[2] - 1.001))))
 
 
 def own_sums(M, d):

@@ -50,7 +50,7 @@ READS_ALL = f"""{HEADER}
 
 {PARAMETERS}
 ```{{code-cell}} ipython3
-from fairpca.published import scoreboard
+from fairpca.companion.published import scoreboard
 ```
 """
 PLAIN = f"""{HEADER}

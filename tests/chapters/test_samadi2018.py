@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA as ReferencePCA
 
 from fairpca._resources import data_path
 from fairpca.companion import stored
+from fairpca.companion.published import load_claims, load_settings
 from fairpca.companion.samadi2018 import credit_rows, crossed_groups, in_every_reading
-from fairpca.published import load_claims, load_settings
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_weights
 
 # The scripts stop after a fixed number of rounds.
@@ -270,6 +270,7 @@ def test_the_gap_of_the_whole_set_is_still_there(share, expected):
 @pytest.mark.parametrize(("times", "expected"), [(2.1, True), (1.9, False)])
 def test_much_higher_is_twice_as_high_everywhere(times, expected):
     page, loss = functions("samadi2018/credit"), pd.Series(1.0, index=range(1, 21))
+    page["pairs"] = {"lfw": ("female", "male")}
     women = 3 * loss
     women[4] = times
     page["of_faces"] = lambda method, metric, reading: women if metric == "loss_female" else loss

@@ -7,7 +7,7 @@ import notebooks
 import pytest
 from pages import run_alone, visible_code
 
-from fairpca import published
+from fairpca.companion import published
 
 PAGES = [path for path in notebooks.executable_chapters() if "fairpca.companion import" in path.read_text("utf8")]
 

@@ -99,17 +99,6 @@ def test_every_set_has_its_sizes_here():
     assert sorted(names()) == sorted(SIZES)
 
 
-def test_a_data_set_has_a_function_of_its_name_as_in_the_first_version():
-    from fairpca.datasets import load_compas, load_wine_quality
-
-    assert load_wine_quality().X.shape == (6497, 11)
-    train, test = load_compas(split=0)
-    np.testing.assert_array_equal(train.X, load("compas", split=0)[0].X)
-    assert len(test.X) == 741
-    with pytest.raises(ImportError):
-        from fairpca.datasets import load_nothing  # noqa: F401
-
-
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes_and_groups(name, no_network):
     entry = CATALOG[name]

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from fairpca import GroupMoments, MinMaxFairPCA
+from fairpca.companion.published import scoreboard
+from fairpca.companion.published.finder import finder
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics import mmd_squared, reconstruction_errors, reconstruction_losses
-from fairpca.published import scoreboard
-from fairpca.published.finder import finder
 from fairpca.solvers.minmax import solve_minmax
 from fairpca.solvers.rfpca import TwoGroupObjective, solve_rfpca
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from fairpca import cli
-from fairpca.report import Html, Settings, analyse, compare, comparison_page, page, table_html, tag
+from fairpca.report import Settings, analyse, compare
 from fairpca.report import analysis as analysis_module
-from fairpca.report.page import join
+from fairpca.report.page import Html, comparison_page, join, page, table_html, tag
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Each would change the title of the page, or ask another computer, if a browser took it for HTML.

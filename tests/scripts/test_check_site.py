@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from check_own_table import Case, disagreements, errors, losses, package, table
 
-from fairpca.published import load_places, papers
+from fairpca.companion.published import load_places, papers
 
 CASE = Case("three features", table(1, 40, 3), 2)
 

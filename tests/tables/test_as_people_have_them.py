@@ -13,7 +13,7 @@ import pytest
 
 from fairpca import cli
 from fairpca.report import analyse
-from fairpca.tables import Rules, _encoding, as_table, prepare, read_table, reading
+from fairpca.tables import Rules, as_table, encoding, prepare, read_table, reading
 
 N = 120
 
@@ -122,7 +122,7 @@ def test_small_groups_are_merged_and_their_price_is_said(people, tmp_path):
 
 
 def test_compressed_tables_are_bounded(people, tmp_path, monkeypatch):
-    monkeypatch.setattr(_encoding, "SMALLEST_LIMIT", 10**6)
+    monkeypatch.setattr(encoding, "SMALLEST_LIMIT", 10**6)
     for name in ("t.csv.gz", "t.zip"):
         path = tmp_path / name
         bomb = b"a,b\n" + b"1,2\n" * (5 * 10**6)

@@ -11,7 +11,8 @@ from extra_dimensions import three_axes
 
 import fairpca
 from fairpca import cli
-from fairpca.tables import Rules, SavedModel, as_table, load_model, prepare, provenance, read_table
+from fairpca.tables import Rules, SavedModel, as_table, load_model, prepare, read_table
+from fairpca.tables.writing import provenance
 
 N = 80
 

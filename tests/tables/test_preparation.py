@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from fairpca import PCA
 from fairpca.tables import Rules, Winsorizer, as_table, prepare
-from fairpca.tables._outliers import column_limits
+from fairpca.tables.outliers import column_limits
 
 N = 60
 

@@ -68,7 +68,7 @@ def erase_linearly(moments: CrossMoments) -> Erasure:
     Parameters
     ----------
     moments : CrossMoments
-        From :func:`cross_moments`.
+        From ``cross_moments``.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from fairpca.linalg import symmetrise
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
 
-__all__ = ["Rounded", "describe", "meet_mean_constraint", "round_to_subspace"]
+__all__ = ["Rounded", "describe", "meet_mean_constraint", "projector", "round_to_subspace"]
 
 _RANK_TOLERANCE = 1e-5
 
@@ -56,6 +56,12 @@ def round_to_subspace(P: np.ndarray, S: np.ndarray, n_components: int, *, tie_to
     return Rounded(V, w, eigengap, end - above)
 
 
+def projector(V: np.ndarray) -> Rounded:
+    """Return what :func:`round_to_subspace` does for P = VV', without a decomposition."""
+    p, d = V.shape
+    return Rounded(V, np.repeat([1.0, 0.0], [d, p - d]), 1.0 if d < p else float("inf"), d)
+
+
 def meet_mean_constraint(P: np.ndarray, f: np.ndarray, n_components: int, level: float) -> np.ndarray:
     """Return V that maximises <P, VV'> among those with ‖V'f‖² ≤ `level` (the constraint that rounding breaks)."""
     return solve_mean_only(P, f, n_components, level=level).V
@@ -65,7 +71,11 @@ def describe(problem: FPCAProblem, P: np.ndarray, rounded: Rounded) -> dict[str,
     """Return what a reader of the result wants to know about P and V."""
     w, V = rounded.spectrum, rounded.V
     inner = np.linalg.eigvalsh(symmetrise(V.T @ problem.Q @ V))
-    t1, t2 = problem.slacks(P)
+    if np.all(w[: V.shape[1]] == 1.0) and not np.any(w[V.shape[1] :]):
+        # P = VV', and the matrices behind t have the eigenvalues of smaller ones.
+        t1, t2 = max(float(inner[-1]) + problem.c1, 0.0), max(problem.c2 - float(inner[0]), 0.0)
+    else:
+        t1, t2 = problem.slacks(P)
     return {
         "P": P,
         "spectrum": w,

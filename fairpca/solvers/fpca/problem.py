@@ -147,7 +147,8 @@ class FPCAProblem:
     @property
     def kappa(self) -> float:
         """κ = μ(c1 + c2)/λ_max(S on the complement of f): the penalty's strength without a unit."""
-        return self.mu * (self.c1 + self.c2) / self._scale(self.eliminated_basis())
+        weight = self.mu * (self.c1 + self.c2)
+        return weight / self._scale(self.eliminated_basis()) if weight > 0 else 0.0
 
     @property
     def elimination_error(self) -> float:
@@ -185,12 +186,6 @@ class FPCAProblem:
             return value
         t1, t2 = self.slacks(P)
         return value - self.mu * (max(t1, t2) if self.penalty == "max" else t1 + t2)
-
-    def mean_violation(self, P: np.ndarray) -> float:
-        """Return by how much `P` exceeds the level of the mean constraint (negative: slack)."""
-        Pf = P @ self.f
-        value = self.f @ Pf if self.mean_form == "quadratic" else np.linalg.norm(self.f) * np.linalg.norm(Pf)
-        return float(value - self.mean_level)
 
     def eliminated_basis(self) -> np.ndarray:
         """Return an orthonormal basis of the space that P lives in: the complement of f when Pf = 0, else all."""
@@ -350,10 +345,10 @@ def fpca_problem(
         level,
     )
     _check_room(problem, delta)
-    c1, c2 = _shifts(problem, shift)
-    problem = replace(problem, c1=c1, c2=c2)
     if constraints == "mean":
         return replace(problem, mu=0.0)
+    c1, c2 = _shifts(problem, shift)
+    problem = replace(problem, c1=c1, c2=c2)
     kappa = problem.kappa
     if mu == "auto":
         return replace(problem, mu=1.0 / kappa if kappa > 0 else 0.0)

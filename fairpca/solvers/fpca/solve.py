@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fairpca._validation import check_choice, check_number
-from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, round_to_subspace
+from fairpca.solvers.fpca._rounding import Rounded, describe, meet_mean_constraint, projector, round_to_subspace
 from fairpca.solvers.fpca.cvxpy import Backend, Form, solve_fpca_cvxpy
 from fairpca.solvers.fpca.mean import solve_mean_only
 from fairpca.solvers.fpca.problem import FPCAProblem
@@ -81,6 +81,7 @@ def solve_fpca(
         check_number("time_limit", time_limit, low=0.0, low_open=True)
     start = perf_counter()
     more: dict[str, Any] = {}
+    V: np.ndarray | None = None
     history: dict[str, np.ndarray] = {}
     if solver == "cvxpy":
         referee = solve_fpca_cvxpy(problem, backend=backend, form=form)
@@ -89,7 +90,7 @@ def solve_fpca(
     else:
         special = _special_case(problem)
         if special is not None:
-            P, lower, upper, n_iter, method = special
+            P, lower, upper, n_iter, method, V = special
         else:
             deadline = np.inf if time_limit is None else start + time_limit
             outcome = solve_splitting(problem, tol=tol, max_iter=int(max_iter), deadline=deadline)
@@ -98,7 +99,7 @@ def solve_fpca(
             P, lower, upper, n_iter, method = outcome.P, outcome.lower, outcome.upper, outcome.n_iter, "splitting"
             history, more["dual"] = outcome.history, outcome.dual
     upper += problem.elimination_error
-    rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol)
+    rounded = round_to_subspace(P, problem.S, problem.n_components, tie_tol=tie_tol) if V is None else projector(V)
     if rounding == "fair" and _exceeds_level(problem, rounded.V):
         V = meet_mean_constraint(P, problem.f, problem.n_components, problem.mean_level)
         rounded = Rounded(V, rounded.spectrum, rounded.eigengap, rounded.tied)
@@ -133,8 +134,10 @@ def _exceeds_level(problem: FPCAProblem, V: np.ndarray) -> bool:
     return bool(quadratic and np.linalg.norm(V.T @ problem.f) ** 2 > problem.mean_level)
 
 
-def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, str] | None:
-    """Return (P, objective, bound, iterations, method) where no iteration is needed."""
+def _special_case(
+    problem: FPCAProblem,
+) -> tuple[np.ndarray, float, float, int, str, np.ndarray | None] | None:
+    """Return (P, objective, bound, iterations, method, V with P = VV' if known) where no iteration is needed."""
     p, d = problem.n_features, problem.n_components
     room = p - 1 if problem.eliminates_mean else p
     if problem.trace == "equal" and d == room:
@@ -142,7 +145,7 @@ def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, 
         if d < p:
             P -= np.multiply.outer(problem.f, problem.f) / (problem.f @ problem.f)
         value = problem.objective(P)
-        return P, value, value, 0, "only feasible point"
+        return P, value, value, 0, "only feasible point", None
     penalised = problem.mu * (problem.c1 + problem.c2) > 1e-14 * np.abs(problem.S).max()
     dual_block = problem.constrains_mean and problem.mean_form == "operator" and not problem.eliminates_mean
     if penalised or dual_block:
@@ -151,4 +154,4 @@ def _special_case(problem: FPCAProblem) -> tuple[np.ndarray, float, float, int, 
     solution = solve_mean_only(problem.S, problem.f, d, level=level)
     P = solution.V @ solution.V.T
     # The bound leaves the penalty out, so it is valid whatever is left of it.
-    return P, problem.objective(P), solution.upper, solution.n_iter, "mean only"
+    return P, problem.objective(P), solution.upper, solution.n_iter, "mean only", solution.V

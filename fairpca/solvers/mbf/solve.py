@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._compiled import warn_without_numba
 from fairpca._options import Options
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal
@@ -225,6 +226,7 @@ def solve_mbf(
     """
     settings = MBFSettings() if settings is None else settings
     began = perf_counter()
+    warn_without_numba()
     # Algorithm 1 works in all of the features' space, the continuation where a solution can lie.
     reduced = _Reduced.of(X, covariance, X.shape[1] if settings.solver == "repms" else n_components)
     sigma = sigma / reduced.unit

@@ -10,7 +10,6 @@ from fairpca.solvers.mmd.kernel import (
     mmd2,
     total_mmd2,
 )
-from fairpca.solvers.mmd.pair_sums import kernel_sum
 
 __all__ = [
     "FourierRows",
@@ -19,7 +18,6 @@ __all__ = [
     "gaussian_frequencies",
     "kernel_bytes",
     "kernel_products",
-    "kernel_sum",
     "merge_duplicates",
     "mmd2",
     "stratified_rows",

@@ -10,9 +10,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from scipy.special import iv
 
-__all__ = ["CONTRACT", "SCALE", "exp2_negative"]
-
-SCALE = float(np.sqrt(0.5 * np.log2(np.e)))  # exp(-r²/2σ²) = 2**-(r * SCALE / σ)²
+__all__ = ["CONTRACT", "exp2_negative"]
 
 # Contraction to fused multiply-adds is wanted, reassociation would undo the rounding trick below.
 CONTRACT = {"contract"}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from fairpca.solvers.mmd._blocks import FAR, block_products, padded, run_pairs
-from fairpca.solvers.mmd._exp2 import CONTRACT, SCALE
+from fairpca.solvers.mmd._blocks import block_products, padded
+from fairpca.solvers.mmd._loops import slopes_of, values_and_gradients, weighted_coordinates
+from fairpca.solvers.mmd._plain import SCALE
 
 __all__ = [
     "WeightedRows",
@@ -20,61 +20,6 @@ __all__ = [
     "mmd2",
     "total_mmd2",
 ]
-
-
-@njit(nogil=True, cache=True, fastmath=CONTRACT)
-def _weighted_coordinates(U, C, W):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Fill W (r, d + 1, padded) with the weights and, below them, the weights times each coordinate."""
-    n = C.shape[1]
-    for t in range(C.shape[0]):
-        for i in range(n):
-            W[t, 0, i] = C[t, i]
-        for k in range(U.shape[0]):
-            for i in range(n):
-                W[t, k + 1, i] = C[t, i] * U[k, i]
-
-
-@njit(nogil=True, cache=True, fastmath=CONTRACT)
-def _slope(U, C, products, slope):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Fill slope (d, n) with Σ_t c_t ∘ (u ∘ s_t - K(c_t ∘ u)) and return Σ_t c_t's_t."""
-    n = C.shape[1]
-    value = 0.0
-    slope[:] = 0.0
-    for t in range(C.shape[0]):
-        for i in range(n):
-            value += C[t, i] * products[t, 0, i]
-        for k in range(U.shape[0]):
-            for i in range(n):
-                slope[k, i] += C[t, i] * (U[k, i] * products[t, 0, i] - products[t, k + 1, i])
-    return value
-
-
-@njit(nogil=True, cache=True)
-def _values_and_gradients(X, C, V, unit, tasks, U, squares, W, values, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    """Fill value and gradient for every basis in V (b, p, d); U, squares and W are padded space to work in."""
-    n, (count, p, d) = len(X), V.shape
-    slope = np.empty((d, n))
-    for b in range(count):
-        for k in range(d):
-            for i in range(n):
-                total = 0.0
-                for j in range(p):
-                    total += X[i, j] * V[b, j, k]
-                U[k, i] = unit * total
-        squares[:] = 0.0
-        for k in range(d):
-            squares += U[k] * U[k]
-        _weighted_coordinates(U, C, W)
-        products = W.copy()
-        flat = (W.shape[0] * W.shape[1], W.shape[2])
-        run_pairs(U, squares, squares.max() > FAR, W.reshape(flat), products.reshape(flat), tasks, U.shape[1])
-        values[b] = _slope(U, C, products, slope)
-        for j in range(p):
-            for k in range(d):
-                total = 0.0
-                for i in range(n):
-                    total += slope[k, i] * X[i, j]
-                slopes[b, j, k] = total
 
 
 def kernel_bytes(n_rows: int, n_components: int, n_weights: int = 1) -> int:
@@ -237,10 +182,10 @@ class WeightedRows:
         r = len(self.C)
         U = _coordinates(self.X, V, sigma)
         W = padded(n, r, d + 1)
-        _weighted_coordinates(U, self.C, W)
+        weighted_coordinates(U, self.C, W)
         products = block_products(U, W.reshape(r * (d + 1), -1), n, n_threads).reshape(W.shape)
         slope = np.empty((d, n))
-        value = _slope(U, self.C, products, slope)
+        value = slopes_of(U, self.C, products, slope)
         return value, (slope @ self.X).T * (-2.0 / (sigma * SCALE))
 
     def values_and_gradients(self, V: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -252,7 +197,7 @@ class WeightedRows:
         U, squares, W = padded(n, d), padded(n), padded(n, len(self.C), d + 1)
         values, slopes = np.empty(count), np.empty((count, p, d))
         tasks = np.zeros((1, 2), dtype=np.int64)
-        _values_and_gradients(self.X, self.C, V, SCALE / sigma, tasks, U, squares, W, values, slopes)
+        values_and_gradients(self.X, self.C, V, SCALE / sigma, tasks, U, squares, W, values, slopes)
         return values, slopes * (-2.0 / (sigma * SCALE))
 
     def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fairpca._compiled import has_numba, warn_without_numba
 from fairpca._validation import check_choice
 from fairpca.linalg import orthonormal, top_eigenpairs
 from fairpca.solvers.result import SolverResult
@@ -174,7 +175,8 @@ def solve_rfpca_subgradient(
     objective = GroupObjective(shares, lam, eps, variant)
     size = 1 / np.sqrt(max_iter + 1) if step is None else float(step) / unit
     traces = np.trace(moments, axis1=1, axis2=2)
-    run = _descend_compiled if p <= _COMPILED_UP_TO else _descend_batched
+    run = _descend_compiled if p <= _COMPILED_UP_TO and has_numba() else _descend_batched
+    warn_without_numba()
     polar = retraction == "polar"
     if time_limit is None:
         last, best, values, norms, active = run(starts, moments, traces, objective, max_iter, size, polar)

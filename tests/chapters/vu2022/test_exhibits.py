@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import PCA, RFPCA, MinMaxFairPCA, published
-from fairpca.companion import stored, vu2022
+from fairpca import PCA, RFPCA, MinMaxFairPCA
+from fairpca.companion import published, stored, vu2022
 from fairpca.companion.vu2022 import compared, fits, one_split, rescaled, separations, split_groups
 from fairpca.datasets import load, standardise
 from fairpca.datasets._catalog import CATALOG

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from fairpca import published
-from fairpca.companion import vu2022
+from fairpca.companion import published, vu2022
 from fairpca.companion.vu2022 import choose, compared, fits, judge, means, one_split, split_groups
 from fairpca.datasets import load
 

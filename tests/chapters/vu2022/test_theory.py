@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pages import functions
 
 from fairpca._resources import data_path
+from fairpca.companion.published import load_claims, load_settings
 from fairpca.companion.vu2022 import random_frame, random_problem
-from fairpca.published import load_claims, load_settings
 from fairpca.solvers.rfpca import (
     GroupObjective,
     fair_projection,

@@ -12,7 +12,8 @@ from pymanopt.manifolds import Grassmann
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from fairpca import MBFPCA, published
+from fairpca import MBFPCA
+from fairpca.companion import published
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal, subspace_distance, top_eigenpairs
 from fairpca.metrics import median_bandwidth, mmd_squared
