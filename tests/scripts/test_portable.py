@@ -165,7 +165,8 @@ def test_notebooks_run_in_an_empty_folder_with_the_wheel(wheel: Path, tmp_path: 
         assert not errors, f"{name}: {errors}"
         texts = [out["data"]["text/markdown"] for cell in made.cells if "text" in cell.metadata.get("tags", [])
                  for out in cell.outputs]  # fmt: skip
-        assert texts and "(in the book)" not in "".join(texts), "the text has the numbers that were just computed"
+        assert "(in the book)" not in "".join(texts), "the text has the numbers that were just computed"
+        assert bool(texts) == ("{glue:text}" in source.read_text(encoding="utf8"))
         if source.stem == "toy":
             assert "a wheel has no cells to compare them with" in str([cell.get("outputs") for cell in made.cells])
     assert list(empty.iterdir()) == []
