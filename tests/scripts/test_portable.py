@@ -159,7 +159,7 @@ def test_notebooks_run_in_an_empty_folder_with_the_wheel(wheel: Path, tmp_path: 
         wanted = re.search(r'^    %pip install --quiet "(fairpca\[[a-z,]+\]) @ (\S+)"', install.source, re.MULTILINE)
         assert wanted and wanted[2] == f"{ADDRESS}/{portable.WHEEL}"
         install.source = f"import fairpca\nassert fairpca.__file__.startswith({str(site)!r}), fairpca.__file__"
-        client = NotebookClient(made, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(empty)}})
+        client = NotebookClient(made, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(empty)}})
         client.execute()
         errors = [out for cell in made.cells for out in cell.get("outputs", []) if out.get("name") == "stderr"]
         assert not errors, f"{name}: {errors}"
