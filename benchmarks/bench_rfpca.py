@@ -31,7 +31,7 @@ from fairpca.solvers.rfpca import (
 
 __all__ = ["GRID", "STARTS", "algorithm_1_in_u", "problem", "run"]
 
-# The paper's grid and number of starts; a test compares them with those of its experiments.
+# The paper's grid and number of starts.
 GRID = {"alpha": (0.05, 0.1, 0.15), "lam": (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)}
 STARTS = 21
 

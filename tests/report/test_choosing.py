@@ -51,3 +51,18 @@ def test_no_answer_and_wrong_answers(monkeypatch, capsys):
     assert "give it as --groups two|more" in capsys.readouterr().err
     with pytest.raises(ValueError, match="aim='beauty' is no answer"):
         advise({"aim": "beauty"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "method", "settings"),
+    [
+        ("quality two few yes", "minmax", {}),
+        ("secrecy two few yes", "mbfpca", {"tau": "0.01"}),
+        ("secrecy two many yes", "mean", {"projection": "orthogonal"}),
+        ("secrecy two few no", "mean", {"projection": "oblique"}),
+        ("both two few yes", "mean", {"projection": "orthogonal"}),
+    ],
+)
+def test_what_is_advised(answers, method, settings):
+    advice = advise(dict(zip(["aim", "groups", "rows", "axes"], answers.split(), strict=True)))
+    assert (advice.method, advice.settings) == (method, settings)

@@ -2,7 +2,6 @@
 
 import re
 
-import bench_rfpca as rfpca
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -199,9 +198,3 @@ def test_grid_of_cfpca_both_as_stated_is_the_text_s():
     (listed,) = re.findall(r"\{([^}]*)\}", stated["both-grid"])
     mus = tuple(float(number) for number in listed.split(","))
     assert [name for name, _ in compared("cfpca_both", "stated", None)] == [f"mu={mu:g}" for mu in mus]
-
-
-def test_the_benchmark_times_the_paper_s_grid():
-    settings = [f"alpha={alpha:g}, lam={lam:g}" for alpha in rfpca.GRID["alpha"] for lam in rfpca.GRID["lam"]]
-    assert settings == [name for name, _ in compared("rfpca", "printed", None)]
-    assert next(compared("rfpca", "printed", None))[1].options["n_starts"] == rfpca.STARTS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import exhibits
 import pandas as pd
 import pytest
@@ -78,19 +76,6 @@ def test_the_search_knows_papers_by_their_numbers():
     entries = exhibits.index_entries(f"chapters/{place.chapter}")
     assert ("single", f"{paper.short.split()[0]} {place.item}", place.label, "main", None) in entries
     assert exhibits.index_entries("chapters/nowhere") == []
-
-
-def test_thumbnails_come_from_the_linked_page(tmp_path: Path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "page.html").write_text(
-        '<figure id="fig-x"><img alt="one" src="../_images/one.png"></figure>'
-        '<figure id="fig-y"><img alt="two" src="../_images/two.png"></figure>'
-    )
-    room = '<td data-thumbnail="../b/page.html#fig-y"></td><td data-thumbnail="../b/page.html#thm-z"></td>'
-    text = exhibits.with_thumbnails(tmp_path / "a" / "find.html", room)
-    assert 'src="../_images/two.png"' in text
-    assert text.endswith("<td></td>")
 
 
 def test_distances_are_relative_to_the_print() -> None:
