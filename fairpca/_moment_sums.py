@@ -140,7 +140,8 @@ class MomentSums:
         ones = np.ones(len(taken)) if weights is None else weights
         n: float = len(taken) if weights is None else float(weights.sum())
         if self.counts[g] == near.n == 0:
-            self._starts[g] = ones @ taken / n
+            start = ones @ taken / n
+            self._starts[g] = start + ones @ np.subtract(taken, start) / n  # so a constant column is zero after it
         np.subtract(taken, self._starts[g], out=chunk)
         total, root = ones @ chunk, None if weights is None else np.sqrt(weights)[:, None]
         squares = _squares(chunk, root)

@@ -364,3 +364,15 @@ def test_who_needs_rows_has_no_partial_fit_and_no_weights(rows):
         MBFPCA().fit(X, sensitive_features=sex, sample_weight=np.ones(120))
     with pytest.raises(ValueError, match="already know their weights"):
         PCA().fit(GroupMoments.from_data(X, sex), sample_weight=np.ones(120))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4000), st.booleans())
+def test_a_constant_column_has_no_scatter_at_all(seed, n, weighted):
+    """Not even of rounding, which would choose between directions without variance."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_normal((n, 3)), np.append([0, 1], rng.integers(0, 2, n - 2))
+    X[:, 1] = rng.standard_normal() * 10.0 ** rng.integers(-5, 6)
+    weights = rng.uniform(0.1, 3.0, n) if weighted else None
+    moments = GroupMoments.from_data(X, groups, sample_weight=weights)
+    assert not moments.scatters[:, 1].any()
+    assert (moments.means[:, 1] == X[0, 1]).all()

@@ -21,7 +21,7 @@ ESTIMATORS = [
     MeanFairPCA(1, projection="oblique"),
     LinearEraser(),
 ]
-NUMBER_OF_ROWS = ("explained_variance_", "eps_")  # what depends on it
+NUMBER_OF_ROWS = ("explained_variance_", "eps_", "singular_values_")  # what depends on it
 
 
 def table(seed, n=30):
