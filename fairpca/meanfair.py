@@ -71,7 +71,7 @@ class MeanFairPCA(SharesOfVariance):
     n_candidates : int or float, default=0.5
         With ``match="mean+covariance"``: how many directions, or which share of those that match the means. Fewer
         match the covariances better and explain less.
-    ddof : {0, 1}, default=0
+    ddof : 0 or 1, default=0
         With ``match="mean+covariance"``: the covariances of a group of n rows are divided by n − ddof. The authors'
         program takes 1, which moves the answer where groups are small.
     tol, max_iter : float, default=1e-6, and int, default=500

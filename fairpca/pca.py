@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA as _PCA
 
 from fairpca._base import BaseFairPCA, leading_subspace
 from fairpca._moments import GroupMoments
-from fairpca._validation import check_components, check_number
+from fairpca._validation import check_components
 from fairpca.solvers import SolverResult
 from fairpca.wide import WideRows
 
@@ -42,8 +42,11 @@ class SharesOfVariance(BaseFairPCA):
                 f"n_components={n!r} is of type {type(n).__name__}; it must be an integer, a share of the variance "
                 "between 0 and 1, or None."
             )
-        if isinstance(n, float):
-            check_number("n_components", n, low=0.0, high=1.0, low_open=True, high_open=True)
+        if isinstance(n, float) and not 0.0 < n < 1.0:
+            raise ValueError(
+                f"n_components={n!r} is out of range; it must be an integer, a share of the variance between 0 and 1, "
+                "or None."
+            )
 
     def _most_components(self, X: np.ndarray) -> Any:
         return self.n_components if isinstance(self.n_components, Integral) else min(X.shape)

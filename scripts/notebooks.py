@@ -51,24 +51,21 @@ class Execution:
     reused: bool
 
 
+def files_of(node: Any, root: Path = ROOT) -> Iterator[Path]:
+    """Yield the source files below a node of the table of contents in reading order."""
+    if isinstance(node, list):
+        for item in node:
+            yield from files_of(item, root)
+    elif isinstance(node, dict):
+        yield from (root / f"{value}.md" for key, value in node.items() if key in ("root", "file"))
+        yield from sorted(root.glob(f"{node['glob']}.md")) if "glob" in node else ()
+        for value in node.values():
+            yield from files_of(value, root)
+
+
 def chapters_in_toc(root: Path = ROOT) -> list[Path]:
     """Return the source files of the book in reading order."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))
-
-    def files(node: Any) -> Iterator[str]:
-        if isinstance(node, list):
-            for item in node:
-                yield from files(item)
-        elif isinstance(node, dict):
-            yield from (value for key, value in node.items() if key in ("root", "file"))
-            if "glob" in node:
-                yield from (
-                    str(path.relative_to(root).with_suffix("")) for path in sorted(root.glob(node["glob"] + ".md"))
-                )
-            for value in node.values():
-                yield from files(value)
-
-    return [root / f"{name}.md" for name in files(toc)]
+    return list(files_of(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8")), root))
 
 
 def read_text(source: Path) -> str:

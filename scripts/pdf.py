@@ -77,11 +77,10 @@ def article(page: str, text: str, included: set[str], prefix: str) -> str:
 def parts() -> list[tuple[str, list[str]]]:
     """Return the parts of the book with their pages in reading order."""
     toc = yaml.safe_load((notebooks.ROOT / "_toc.yml").read_text(encoding="utf8"))
-    pages = [path.relative_to(notebooks.ROOT).with_suffix(".html").as_posix() for path in notebooks.chapters_in_toc()]
-    found: list[tuple[str, list[str]]] = [("", [pages.pop(0)])]
+    found = [("", [f"{toc['root']}.html"])]
     for part in toc["parts"]:
-        folder = Path(part["chapters"][0]["file"]).parent.as_posix()
-        found.append((part["caption"], [page for page in pages if page.startswith(f"{folder}/")]))
+        pages = (path.relative_to(notebooks.ROOT) for path in notebooks.files_of(part))
+        found.append((part["caption"], [page.with_suffix(".html").as_posix() for page in pages]))
     return found
 
 

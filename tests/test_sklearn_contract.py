@@ -148,7 +148,7 @@ def test_bad_groups_are_explained(estimator, data):
         clone(estimator).fit(X, sensitive_features=sex[:-1])
     with pytest.raises(ValueError, match=r"between 1 and"):
         clone(estimator).set_params(n_components=7).fit(X, sex == "f", sensitive_features=sex)
-    with pytest.raises(TypeError, match="must be an integer"):
+    with pytest.raises((TypeError, ValueError), match="must be an integer"):
         clone(estimator).set_params(n_components=1.5).fit(X, sex == "f", sensitive_features=sex)
 
 

@@ -1,4 +1,4 @@
-"""The tables on which the methods meet: splits, samples, and how rows are prepared."""
+"""The tables on which the methods meet: splits, samples, and prepared rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def table_rows(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 @lru_cache(maxsize=2)
 def split_rows(name: str, split: int) -> tuple[Rows, Rows]:
-    """Draw at most 1500 rows; two thirds of each group train, one third is held out."""
+    """Draw at most 1500 rows; a third of each group is held out."""
     X, groups, y = table_rows(name)
     rng = np.random.default_rng([split, len(X)])
     drawn = rng.permutation(len(X))[:1500]
@@ -83,10 +83,11 @@ def shared_split(name: str, split: int, d: int) -> Split:
 
 
 def differences(cells: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
-    """Return each difference from PCA, and on which side of zero its interval lies."""
+    """Return each difference from PCA, and the side of zero of its interval."""
     parts = []
     for measure in measures:
-        part = paired_differences(cells, measure, against="pca").assign(measure=measure)
+        part = paired_differences(cells, measure, against="pca")
+        part = part.assign(measure=measure)
         below, above = part["high"] < 0, part["low"] > 0
         low = MEASURES[measure].better == "low"
         part["better"], part["worse"] = (below, above) if low else (above, below)
