@@ -24,9 +24,8 @@ from mdit_py_plugins.myst_blocks import myst_block_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = (colon_fence_plugin, dollarmath_plugin, front_matter_plugin, myst_block_plugin, myst_role_plugin)
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-for plugin in PLUGINS:
+for plugin in (colon_fence_plugin, dollarmath_plugin, front_matter_plugin, myst_block_plugin, myst_role_plugin):
     MARKDOWN.use(plugin)
 
 TEXT = re.compile(r"\{(note|tip|warning|admonition|div|live|margin|dropdown|seealso|solution-start|figure)\}")
