@@ -320,7 +320,7 @@ def test_a_batch_is_solved_at_its_end_or_when_asked(rows):
     moments = GroupMoments.from_data(X, sex)
     parts = RFPCA(2).partial_fit(GroupMoments.from_data(X[:60], sex[:60]))
     parts.partial_fit(X[60:], sensitive_features=sex[60:])
-    assert subspace_distance(parts.components_.T, RFPCA(2).fit(moments).components_.T) < 1e-8
+    assert subspace_distance(parts.components_.T, RFPCA(2).fit(moments).components_.T) < 1e-7
     model.fit(X[:60], sensitive_features=sex[:60])
     np.testing.assert_allclose(model.transform(X), first)
     with pytest.raises(NotFittedError, match="call partial_fit first"):  # fit keeps no rows
