@@ -9,6 +9,8 @@ from minmax_cases import certify, moments, problems
 
 from fairpca.solvers.minmax import rank_bound, solve_minmax
 from fairpca.solvers.minmax._central import CentralPath
+from fairpca.solvers.minmax._groups import _anisotropy
+from fairpca.solvers.spectral import Pencil
 
 CASE = problems(st.integers(3, 8), st.integers(2, 10))
 
@@ -135,3 +137,13 @@ def test_sums_on_the_central_path_are_the_slopes_of_its_value():
     for mu in (1.0, 1e-2):
         slopes = [(path.value(w + step * e, mu) - path.value(w - step * e, mu)) / (2 * step) for e in np.eye(3)]
         np.testing.assert_allclose(slopes, path.at(w, mu).sums, rtol=1e-6)
+
+
+def test_groups_without_directions_leave_the_others_their_tolerance():
+    """What exceeds the mean eigenvalue, relative to the largest: an isotropic group has none of it and is not asked."""
+    p = 200
+    spiked = np.diag(np.append([4.0, 3.0, 2.0], np.full(p - 3, 1.0)))
+    for M in (np.stack([spiked, 5 * np.eye(p)]), np.stack([5 * np.eye(p), 0.5 * spiked, spiked])):
+        pencil = Pencil(M)
+        pencil.refine(list(np.eye(len(M))), 3)
+        assert _anisotropy(pencil) == pytest.approx((4.0 - np.trace(spiked) / p) / 5.0)
