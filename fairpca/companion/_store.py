@@ -95,10 +95,11 @@ def read(exhibit: str, staged: bool = False) -> tuple[Cells, pd.DataFrame, dict[
     A wheel has the table and the record without the cells.
     """
     paper, name = exhibit.split("/")
-    path = place(paper, f"{name}.json", staged)
-    if not path.exists():
+    try:
+        path = place(paper, f"{name}.json", staged)
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:  # also where a package has no results at all
         return [], pd.DataFrame(), {}
-    record = json.loads(path.read_text(encoding="utf-8"))
     cells = path.with_name(f"{name}.cells.csv.gz")
     for file, expected in record["files"].items():
         if (file != cells.name or cells.exists()) and _digest(path.with_name(file).read_bytes()) != expected:

@@ -12,13 +12,11 @@ from typing import Any, overload
 
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG, Entry
-from fairpca.datasets._dataset import Dataset
+from fairpca.datasets._dataset import Dataset, standardise
 from fairpca.datasets._download import ChecksumError, DataError, cache_folder, mirror_folder
-from fairpca.datasets._examples import example
 from fairpca.datasets._fetch import digest, fetch, verify, where
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
-from fairpca.datasets._standardise import standardise
-from fairpca.datasets._tables import load_credit, load_synthetic1, load_synthetic2, load_table, split_text
+from fairpca.datasets._tables import example, load_credit, load_synthetic1, load_synthetic2, load_table, split_text
 
 __all__ = [
     "ChecksumError",

@@ -65,7 +65,17 @@ def cache_folder() -> Path:
 
 
 def mirror_folder() -> Path | None:
-    """Return the folder named by ``FAIRPCA_MIRROR``, if that is set; one that is not there is an error."""
+    """Return the folder named by ``FAIRPCA_MIRROR``, if that is set.
+
+    Returns
+    -------
+    pathlib.Path or None
+
+    Raises
+    ------
+    DataError
+        If the folder does not exist.
+    """
     chosen = os.environ.get("FAIRPCA_MIRROR")
     if not chosen:
         return None

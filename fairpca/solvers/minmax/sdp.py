@@ -11,15 +11,17 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
-from fairpca.solvers.minmax._affine_map import affine_map, basis_kind, round_by_lp
 from fairpca.solvers.minmax._problem import (
     Objective,
+    affine_map,
+    basis_kind,
     certified_status,
     check_problem,
     only_varying,
     oriented,
     references,
     refuse_nash,
+    round_by_lp,
     solve_for_varying,
     trivial_result,
 )

@@ -9,16 +9,19 @@ import numpy as np
 
 from fairpca._validation import check_choice, check_number
 from fairpca.linalg import symmetrise, top_eigenpairs
-from fairpca.solvers.minmax._affine_map import affine_map, basis_kind, eigenvalues_of, round_by_lp
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
     Objective,
+    affine_map,
+    basis_kind,
     certified_status,
     check_problem,
+    eigenvalues_of,
     has_variance,
     oriented,
     references,
     refuse_nash,
+    round_by_lp,
     trivial_result,
 )
 from fairpca.solvers.minmax.sdp import SDPRounding

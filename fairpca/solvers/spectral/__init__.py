@@ -1,11 +1,11 @@
 """Leading eigenvectors: in shared bases for many weighted sums of matrices, and in complements of directions."""
 
-from fairpca.solvers.spectral.avoiding import avoiding_eigenpairs
 from fairpca.solvers.spectral.pair_basis import PairBasis
 from fairpca.solvers.spectral.pencil import (
     Pencil,
     Spectrum,
     StreamedPencil,
+    avoiding_eigenpairs,
     mix_to_zero,
     split_ties,
     sum_error,

@@ -17,10 +17,19 @@ import numpy as np
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from fairpca.linalg import geodesic, orthonormal, top_eigenpairs
+from fairpca.linalg import geodesic, orthonormal, symmetrise, top_eigenpairs
 from fairpca.solvers.spectral._proof import complement_below, reduced_sum_bound
 
-__all__ = ["Pencil", "Spectrum", "StreamedPencil", "mix_to_zero", "split_ties", "sum_error", "zero_between"]
+__all__ = [
+    "Pencil",
+    "Spectrum",
+    "StreamedPencil",
+    "avoiding_eigenpairs",
+    "mix_to_zero",
+    "split_ties",
+    "sum_error",
+    "zero_between",
+]
 
 _GUARD = 4  # Ritz pairs beyond d that must be roughly right, so that none of the leading ones is overlooked
 _GUARD_TOLERANCE = 1e-3
@@ -571,3 +580,36 @@ class StreamedPencil(Pencil):
     ) -> float:
         """As :meth:`whole_top_sum`: an estimate and no proof."""
         return self.whole_top_sum(weights, d)
+
+
+def avoiding_eigenpairs(S: np.ndarray, Q: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    r"""Maximise :math:`\operatorname{tr}V^\top SV` over orthonormal V with :math:`Q^\top V=0`.
+
+    S is deflated by Q on both sides, and the span of Q is moved below all eigenvalues; one decomposition of size p.
+
+    Parameters
+    ----------
+    S : ndarray of shape (p, p)
+        Symmetric.
+    Q : ndarray of shape (p, r)
+        Orthonormal columns; none are allowed.
+    d : int
+        At most p - r.
+
+    Returns
+    -------
+    values : ndarray of shape (d,)
+        Eigenvalues of the compression of S to the complement, descending.
+    V : ndarray of shape (p, d)
+        Orthonormal, and orthogonal to Q to rounding.
+    """
+    if Q.shape[1] == 0:
+        return top_eigenpairs(S, d)
+    image = S @ Q
+    cross = image - 0.5 * Q @ (Q.T @ image)
+    half = cross @ Q.T
+    size = float(np.abs(S).sum(axis=0).max()) or 1.0  # no squares, which may underflow
+    deflated = symmetrise(S) - half - half.T - (2.0 * size * Q) @ Q.T
+    values, V = top_eigenpairs(symmetrise(deflated), d)
+    V = V - Q @ (Q.T @ V)
+    return values, np.linalg.qr(V)[0]

@@ -12,7 +12,7 @@ from pymanopt.optimizers.optimizer import Optimizer
 from fairpca.solvers.manifold import RiemannianBFGS
 from fairpca.solvers.manifold import bfgs as frames
 from fairpca.solvers.manifold._memory import FlatMemory
-from fairpca.solvers.manifold._weak_wolfe import weak_wolfe
+from fairpca.solvers.manifold.bfgs import weak_wolfe
 
 
 def counted(manifold, cost, gradient, hessian=None, preconditioner=None):

@@ -10,7 +10,7 @@ from minmax_cases import KINDS, moments, own_sums
 
 from fairpca.linalg import subspace_distance
 from fairpca.solvers.minmax import solve_minmax, solve_minmax_sdp, solve_minmax_weights
-from fairpca.solvers.minmax._affine_map import affine_map, eigenvalues_of, round_by_lp
+from fairpca.solvers.minmax._problem import affine_map, eigenvalues_of, round_by_lp
 
 
 @pytest.mark.parametrize("m", [2, 4])
