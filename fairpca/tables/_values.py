@@ -90,6 +90,14 @@ def _words(
     dates = _dates(words, plain, name, date_format, note)
     if dates is not None:
         return dates
+    if sum(number_of(word) is not None for word in plain[:200]) > 0.9 * len(plain[:200]):
+        wrong = [word for word in plain if number_of(word) is None]
+        if wrong:
+            place = f"{column.index.name or 'row'} {words.index[words == wrong[0]][0]}"
+            note(
+                f"{name}: read as words, because {len(wrong)} of {len(plain)} different values are not numbers, such "
+                f"as {wrong[0]!r} ({place}); correct them or delete their rows to have numbers"
+            )
     _say_merged(given[~missing], name, note)
     return words
 

@@ -268,7 +268,8 @@ def prepare(
         source=table.source, digest=table.digest, n_rows_read=len(table.rows),
     )  # fmt: skip
     found = replace(found, proxies=proxies(found.frame, decisions, found.labels.to_numpy()))
-    return replace(found, warnings=tuple(_warnings(found)))
+    misread = [note for note in notes if "read as words, because" in note]
+    return replace(found, warnings=(*misread, *_warnings(found)))
 
 
 def _left(rows: pd.DataFrame, mask: np.ndarray, why: str, notes: list[str]) -> pd.DataFrame:

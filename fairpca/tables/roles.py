@@ -21,7 +21,7 @@ _NAMES_OF_ROWS = re.compile(r"(column1|index|id|row|rows|rownames?|row[ _.]?(no|
 MOSTLY_RARE = 0.6  # share of rows without an indicator from which on a category is left out
 FEW = 5  # rows below which a level gets no indicator, so that no file tells what only few people have
 _REVERSED = [["yes", "no"], ["y", "n"], ["true", "false"], ["ja", "nein"], ["oui", "non"]]
-_IDENTIFIERS = re.compile(r"(.*[ _.-])?(id|pid|nr|no|key|uuid|number|account)|.*[a-z](ID|Id)")
+_IDENTIFIERS = re.compile(r"(.*[ _.-])?(id|pid|nr|no|key|uuid|number|account|(tele)?phone|mobile|ssn)|.*[a-z](ID|Id)")
 _ENOUGH_ROWS = 10  # fewer rows may be consecutive whole numbers by chance
 
 

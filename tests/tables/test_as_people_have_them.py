@@ -83,12 +83,14 @@ def test_codes_for_missing_values_and_single_rows_are_pointed_out(people):
 def test_identifiers_and_nearly_unique_words_are_left_out(people):
     rng = np.random.default_rng(0)
     table = people.assign(
-        account=rng.permutation(10**6)[:N], job_ad_id=rng.permutation(5000)[:N], tail=[f"T{i // 3}" for i in range(N)]
+        account=rng.permutation(10**6)[:N],
+        job_ad_id=rng.permutation(5000)[:N],
+        phone=rng.permutation(10**6)[:N],
+        tail=[f"T{i // 3}" for i in range(N)],
     )
     found = prepare(as_table(table), ["sex"])
-    assert {name: roles(found)[name] for name in ("account", "job_ad_id", "tail")} == dict.fromkeys(
-        ("account", "job_ad_id", "tail"), "left out"
-    )
+    names = ("account", "job_ad_id", "phone", "tail")
+    assert {name: roles(found)[name] for name in names} == dict.fromkeys(names, "left out")
     assert any("--keep takes it" in line for line in found.summary() if "tail" in line)
     kept = prepare(as_table(table), ["sex"], rules=Rules(keep=("account", "tail")))
     assert roles(kept)["account"] == "number" and roles(kept)["tail"] == "category"

@@ -251,3 +251,15 @@ def test_groups_that_differ_in_letter_case_are_said(people):
     found = prepare(as_table(people.assign(sex=["Male", "male", "F"] * 20)), ["sex"])
     assert any("the groups 'Male' and 'male' differ in letter case only" in text for text in found.warnings)
     assert not any("letter case" in text for text in prepare(as_table(people), ["sex"]).warnings)
+
+
+def test_a_column_of_numbers_with_a_footnote_is_pointed_out():
+    rng = np.random.default_rng(0)
+    pay = [*rng.normal(3000, 400, 60).round(2), "Source: payroll"]
+    frame = pd.DataFrame({"pay": pay, "age": rng.normal(size=61), "sex": ["f", "m"] * 30 + [None]})
+    found = prepare(as_table(frame), ["sex"], missing_groups="drop")
+    assert roles(found)["pay"] == "left out"
+    (said,) = [w for w in found.warnings if w.startswith("pay: read as words")]
+    assert "1 of 61 different values" in said and "'Source: payroll' (row 61)" in said
+    words = frame.assign(pay=[f"A{i}" for i in range(61)])
+    assert not [w for w in prepare(as_table(words), ["sex"], missing_groups="drop").warnings if "read as words" in w]
