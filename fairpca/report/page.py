@@ -26,7 +26,7 @@ h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; } h2 { margin-top: 2rem
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .87rem; margin: .6rem 0; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th, td { padding: .22rem .6rem; border-bottom: 1px solid #ccc; text-align: left; vertical-align: top; }
-th { max-width: 14rem; font-weight: 600; } td { max-width: 30rem; overflow-wrap: anywhere; }
+th { max-width: 14rem; font-weight: 600; } tbody th { overflow-wrap: anywhere; } td { max-width: 30rem; overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .interval { display: block; font-size: .8em; color: #444; }
 thead th { border-bottom: 2px solid #555; vertical-align: bottom; }
@@ -39,7 +39,7 @@ a { color: #00508f; }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; line-height: 1.4; } h2 { margin-top: 1.1rem; break-after: avoid; }
   figure, tr, li, .warning { break-inside: avoid; } figure img { max-height: 9cm; } figcaption { font-size: 9pt; }
-  .scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } details:not([open]), h2:has(+ details:not([open])) { display: none; }
+  .scroll { overflow: visible; } table { font-size: 7.5pt; break-inside: avoid; } th, td { padding: .1rem .25rem; } details:not([open]), h2:has(+ details:not([open])) { display: none; }
 }
 """  # noqa: E501
 

@@ -151,3 +151,17 @@ def test_frames_are_reported_too():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc")).assign(g=np.arange(80) % 2)
     study = analyse(frame, ["g"], methods=["pca"], parts=2, components=[1])
     assert study.as_dict()["data"]["rows"] == 80 and "fairpca report TABLE" in study.command()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs a Chromium")
+def test_a_long_group_name_stays_in_its_cell(tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    table = table_html(pd.DataFrame({"group": ["x" * 60, "b"], "rows": [1, 2]}), "Groups")
+    (tmp_path / "p.html").write_text(page("long", table))
+    with sync_api.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        tab = chromium.new_page()
+        tab.goto((tmp_path / "p.html").as_uri())
+        widths = tab.locator("tbody th").first.evaluate("cell => [cell.scrollWidth, cell.clientWidth]")
+        chromium.close()
+    assert widths[0] <= widths[1]
