@@ -19,6 +19,7 @@ import fairpca
 from fairpca.report.build import command
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
+from fairpca.report.methods import known_methods
 from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag
 from fairpca.report.whole_table import (
     chosen_dimensions,
@@ -114,7 +115,10 @@ class Analysis:
     def remarks(self) -> Html:
         """Say what a reader has to know before anything else: what was checked, with what result, and what was not."""
         lines = [*self.prepared.warnings, *self.small_groups, *self.comparison.notes]
-        lines += [f"{name} left out: {reason}" for name, reason in self.comparison.skipped.items()]
+        titles = {name: method.title for name, method in known_methods().items()}
+        for name, reason in self.comparison.skipped.items():
+            method, comma, dimension = name.partition(", ")
+            lines.append(f"{titles.get(method, method)}{comma}{dimension} left out: {reason}")
         return join(listed([*dict.fromkeys(lines), *self._checked()]))
 
     def _checked(self) -> list[str]:
@@ -130,8 +134,10 @@ class Analysis:
             )
         lines.append(
             "Not checked, because a table cannot show it: whether groups and target were recorded rightly, how the "
-            "rows were chosen, columns that were left out, and features whose joint pattern gives the group away to a "
-            "method other than boosted trees."
+            "rows were chosen, columns that were left out, and patterns in the features, such as the last digit of a "
+            "number, that give the group away but that boosted trees do not find. "
+            "Every row counts once, so the numbers hold for the rows of the file. Survey weights are not used, and a "
+            "column of weights is a feature unless --drop leaves it out."
         )
         return lines
 
@@ -148,7 +154,7 @@ class Analysis:
             one = known.drop_duplicates("group").set_index("group")
             positives = one["positives"].reindex(table["group"])
             table["base rate, %"] = 100 * positives.to_numpy() / table["rows"]
-            table["positives"] = [None if math.isnan(n) else int(n) for n in positives]
+            table["positives"] = pd.Series([None if math.isnan(n) else int(n) for n in positives], dtype=object)
         return table_html(table, f"Groups{self.comparison.about_positive()}", 1)
 
     def methods(self, n_components: int | None = None) -> Html:
@@ -167,13 +173,14 @@ class Analysis:
                 "p", "No target with two values was given, so no decisions are compared (options --target, --positive)."
             )
         dimension = self.dimension if n_components is None else n_components
-        rate = f"{c.base_rate:.1%}"
+        rate = c.base_rate or 0.0
         names = ["accuracy:logistic", "auc:logistic", "base_selection_gap:logistic", "base_tpr_gap:logistic"]
         table = self._table(names, dimension)
         caption = (
             f"Decisions of a logistic classifier on {dimension} components, new rows{c.about_positive()}. As many rows "
-            f"are selected as are positive ({rate}). Below the estimates: {c.level:.0%} intervals, and what 95 % of "
-            "random groupings stay below (chance)"
+            f"are selected as are positive ({rate:.1%}); accuracy alone is at the threshold 0.5, where one decision "
+            f"for all rows is right for {max(rate, 1 - rate):.1%}. Below the estimates: {c.level:.0%} "
+            "intervals, and what 95 % of random groupings stay below (chance)"
         )
         return join([table_html(table, caption, 2), self.selection("pca", dimension)])
 
@@ -193,7 +200,7 @@ class Analysis:
             head = "" if threshold == "base rate" else " at 0.5"
             nobody = part["selected"].max() < ENOUGH_SELECTED
             table[f"selected{head}, %"] = [
-                f"nobody selected ({n})" if nobody else f"{100 * rate:.1f}"
+                f"only {n} rows" if nobody and n else "nobody selected" if nobody else f"{100 * rate:.1f}"
                 for n, rate in zip(part["selected"], part["selection_rate"], strict=True)
             ]
             table[f"TPR{head}, %"] = [

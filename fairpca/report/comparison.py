@@ -47,7 +47,8 @@ class Comparison:
     frame : DataFrame
         One row a method, dimension and metric: ``method, n_components, metric, estimate, low, high, chance, n``.
         Errors, their gap, the recovery of the group and the gaps of decisions are of all held-out rows together, with
-        an interval; others are means over the parts. `chance` is what a gap of decisions exceeds in 5 % of random
+        an interval; others are means over the parts, of whose means for each group `worst_loss` and `loss_gap` are
+        made. `chance` is what a gap of decisions exceeds in 5 % of random
         groupings.
     statuses : DataFrame
         One row a fit: ``method, n_components, part, components, status, certificate, gap, seconds, note``. `components`
@@ -131,6 +132,7 @@ class Comparison:
         if missing:
             known = ", ".join(dict.fromkeys(rows.index.get_level_values("metric")))
             raise ValueError(f"there is no measure {missing[0]!r}; there are {known}.")
+        looks: list[Any] = []
         for number, method in enumerate(dict.fromkeys(rows.index.get_level_values("method"))):
             if (method, x) not in rows.index or (method, y) not in rows.index:
                 continue
@@ -138,8 +140,9 @@ class Comparison:
             style = method_style(method, number)
             if not np.isnan(up["low"]):
                 ax.plot([at["estimate"]] * 2, [up["low"], up["high"]], color=style.color, linewidth=1, alpha=0.6)
-            name = self.titles.get(method, method)
-            ax.plot(at["estimate"], up["estimate"], style.marker, color=style.color, label=name, linestyle="none")
+            look = {"color": style.color, "fillstyle": "none" if style in looks else "full", "linestyle": "none"}
+            looks.append(style)  # kinds of one method have one look: the second is hollow
+            ax.plot(at["estimate"], up["estimate"], style.marker, label=self.titles.get(method, method), **look)
         for axis, name in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
             measure = get_measure(name)
             axis(f"{measure.title}{f' ({measure.unit})' if measure.unit else ''}, new rows")
@@ -397,6 +400,11 @@ class _Pooled:
             interval = intervals.get(metric, Interval(mean, float("nan"), float("nan"), len(self.of(_codes))))
             chance = chances.get(metric, float("nan"))
             rows.append({**self.head(), "metric": metric, **asdict(interval), "chance": chance})
+        by = {row["metric"]: row for row in rows}
+        for kind in ("error", "loss"):  # of the groups' estimates: extremes within a part are larger by chance alone
+            each = [row["estimate"] for metric, row in by.items() if metric.startswith(f"{kind}:")]
+            if each:
+                by[f"worst_{kind}"]["estimate"], by[f"{kind}_gap"]["estimate"] = max(each), max(each) - min(each)
         return [{key: row[key] for key in _COLUMNS} for row in rows]
 
     def head(self) -> dict[str, Any]:

@@ -83,7 +83,8 @@ MEASURES: dict[str, Measure] = {
             measure
             for kind, tail in (("logistic", ""), ("trees", ", trees"))
             for measure in (
-                Measure(f"accuracy:{kind}", f"accuracy{tail}", "high", "%", "of a classifier of the label, held out"),
+                Measure(f"accuracy:{kind}", f"accuracy at 0.5{tail}", "high", "%",
+                        "share of right decisions when probabilities from 0.5 on are selected"),
                 Measure(f"auc:{kind}", f"AUC{tail}", "high", "", "of a classifier of the label, held out"),
                 Measure(f"base_selection_gap:{kind}", f"selection gap{tail}", "low", "",
                         "largest difference of selection rates when as many are selected as are positive"),

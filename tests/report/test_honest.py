@@ -206,3 +206,38 @@ def test_a_report_never_says_that_nothing_was_found():
     study = analyse(table, ["sex"], methods=["pca"], parts=2, components=[2])
     text = study.remarks()
     assert "Nothing unusual" not in text and "Together they predict the group with" in text and "Not checked" in text
+
+
+def test_the_accuracy_names_its_threshold_and_what_one_decision_for_all_rows_reaches():
+    table = rare(600)
+    study = analyse(table, ["race"], "callback", methods=["pca"], components=[2])
+    share = (table["callback"] == "no").mean()
+    page = study.outcomes()
+    assert "accuracy at 0.5" in page and f"one decision for all rows is right for {share:.1%}" in page
+
+
+def test_the_report_says_that_rows_are_not_weighted():
+    study = analyse(rare(400), ["race"], methods=["pca"], components=[2])
+    assert "Survey weights are not used" in study.remarks()
+
+
+def test_points_of_two_methods_differ_in_the_picture():
+    table = rare(400)
+    methods = ["minmax_loss", "minmax_error", "mean_orthogonal", "mean_oblique"]
+    ax = compare(table[list("abcde")], table["race"], methods=methods, settings=QUICK).plot()
+    points = [line for line in ax.lines if line.get_marker() not in ("None", None, "")]
+    looks = {(p.get_color(), p.get_marker(), p.get_fillstyle()) for p in points}
+    assert len(points) == len(looks) == len(methods)
+
+
+def test_extremes_over_groups_are_of_the_pooled_estimates():
+    """With many groups that do not differ, the mean of each part's own extremes is far larger."""
+    rng = np.random.default_rng(2)
+    groups = rng.choice(list("abcdefgh"), 600)
+    found = compare(rng.normal(size=(600, 6)), groups, methods=["pca"], n_components=2, settings=QUICK)
+    of = found.frame.set_index("metric")["estimate"]
+    parts = found.values.groupby("metric")["value"].mean()
+    for kind in ("error", "loss"):
+        each = [of[f"{kind}:{group}"] for group in "abcdefgh"]
+        assert of[f"worst_{kind}"] == max(each) and of[f"{kind}_gap"] == max(each) - min(each)
+        assert of[f"{kind}_gap"] < 0.8 * parts[f"{kind}_gap"]
