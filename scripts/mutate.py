@@ -85,12 +85,13 @@ def changed(source: str, number: int) -> tuple[str, str]:
     """Return the source with one of its parts replaced, and the change in words."""
     tree = ast.parse(source)
     old = list(nodes(tree))[number]
-    new = variant(old)
-    assert new is not None
+    found = variant(old)
+    assert found is not None
+    new: ast.AST = found
     words = f"line {getattr(old, 'lineno', '?')}: {ast.unparse(old)} -> {ast.unparse(new)}"
 
     class Replace(ast.NodeTransformer):
-        def visit(self, node: ast.AST, new: ast.AST = new) -> ast.AST:
+        def visit(self, node: ast.AST) -> ast.AST:
             return new if node is old else self.generic_visit(node)
 
     return ast.unparse(ast.fix_missing_locations(Replace().visit(tree))), words

@@ -27,8 +27,10 @@ def main() -> None:
         chromium = driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
         for name in options.pages:
             for view in options.views:
-                size = {"width": VIEWS[view], "height": options.height}
-                page = chromium.new_page(viewport=size, color_scheme="dark" if view == "dark" else "light")
+                page = chromium.new_page(
+                    viewport={"width": VIEWS[view], "height": options.height},
+                    color_scheme="dark" if view == "dark" else "light",
+                )
                 page.goto((ROOT / "_build" / "html" / f"{name.removesuffix('.md')}.html").as_uri())
                 page.wait_for_function(READY)
                 picture = ROOT / "_build" / "shots" / f"{name.removeprefix('chapters/').replace('/', '-')}-{view}.png"

@@ -28,10 +28,10 @@ CLAIM_VERDICTS = ("holds", "holds in part", "fails", "proved", "not refuted", "r
 SETTING_VERDICTS = ("as stated", "otherwise")
 NUMBER_VERDICTS = ("equal", INFERRED, "close", "differs")
 VERDICTS = (*NUMBER_VERDICTS, "not judged", *CLAIM_VERDICTS, *SETTING_VERDICTS, "not yet")
-# What is said in words, by kind: where it is published, the results that judge it, and the verdicts it may have.
+# What is said in words, by kind: where it is published, and the verdicts it may have.
 _WORDS = {
-    "claim": (load_claims, "claims*.csv", CLAIM_VERDICTS),
-    "setting": (load_settings, "settings.csv", SETTING_VERDICTS),
+    "claim": (load_claims, CLAIM_VERDICTS),
+    "setting": (load_settings, SETTING_VERDICTS),
 }
 
 
@@ -58,23 +58,20 @@ def _answers(exhibit: Exhibit, results: str | Path | None) -> pd.DataFrame | Non
 
 
 def _judged_words(paper: str, folder: Path, kind: str) -> pd.DataFrame:
-    read, pattern, allowed = _WORDS[kind]
-    said = read(paper)
-    files = sorted(folder.glob(pattern))
-    frames = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files if ".cells." not in path.name]
-    columns = ["id", "ours", "verdict", "reason"]
-    judged = pd.concat([frame[columns] for frame in frames]) if frames else pd.DataFrame(columns=columns, dtype=str)
-    unknown = sorted(set(judged["id"]) - set(said["id"]))
+    read, allowed = _WORDS[kind]
+    said, path = read(paper), folder / "statements.csv"
+    if path.is_file():
+        judged = pd.read_csv(path, dtype=str, keep_default_na=False)
+    else:
+        judged = pd.DataFrame(columns=["id", "ours", "verdict", "reason"], dtype=str)
+    unknown = set(judged["id"]).difference(*(other(paper)["id"] for other, _ in _WORDS.values()))
     if unknown:
-        raise ValueError(f"Results of {paper} judge {kind}s that are not published: {', '.join(unknown)}.")
+        raise ValueError(f"{path} judges what is not published: {', '.join(sorted(unknown))}.")
+    judged = judged[judged["id"].isin(said["id"])]
     # A statement about what cannot be run here may stand beside ours without a verdict.
     wrong = sorted(set(judged["verdict"]) - {*allowed, "not judged"})
     if wrong:
         raise ValueError(f"Results of {paper} have verdicts {wrong}; allowed are {', '.join(allowed)}.")
-    if (folder / "statements.csv").is_file():  # judged by chapters
-        own = pd.read_csv(folder / "statements.csv", dtype=str, keep_default_na=False)
-        own = own[own["id"].isin(said["id"])]
-        judged = pd.concat([judged[~judged["id"].isin(own["id"])], own[columns]])
     joined = said.merge(judged, on="id", how="left", validate="one_to_one")
     joined["verdict"] = joined["verdict"].fillna("not yet")
     return pd.DataFrame(

@@ -262,11 +262,8 @@ def _result(what: str) -> str:
     keys, arrow, wanted = (part.strip() for part in what.partition("->"))
     name, *conditions = keys.split()
     if not arrow:
-        folder = data_path("results") / name
-        kinds = ("statements", "settings", "claims")  # what a page judges comes first
-        files = [path for kind in kinds for path in sorted(folder.glob(f"{kind}*.csv"))]
-        judged = pd.concat([pd.read_csv(path, dtype=str, keep_default_na=False) for path in files])
-        rows = judged[judged["id"] == " ".join(conditions)].head(1)
+        judged = pd.read_csv(data_path("results") / name / "statements.csv", dtype=str, keep_default_na=False)
+        rows = judged[judged["id"] == " ".join(conditions)]
         column, style = "ours", ""
     else:
         rows = read_table(data_path("results") / name.partition("/")[0] / f"{name.partition('/')[2]}.csv")

@@ -171,7 +171,7 @@ def test_what_the_paper_declares_as_not_judged_has_no_verdict(toy):
 
 
 def test_claims_are_judged_by_results_of_that_name(toy):
-    answer(toy, "claims_coins", "id,ours,verdict,reason\nmost,20.0,fails,less\n")
+    answer(toy, "statements", "id,ours,verdict,reason\nmost,20.0,fails,less\n")
     own = scoreboard().query("paper == @toy_paper.NAME and kind == 'claim'").iloc[0]
     assert own[["id", "ours_text", "verdict", "reason", "printed_text"]].tolist() == [
         "most",
@@ -180,10 +180,10 @@ def test_claims_are_judged_by_results_of_that_name(toy):
         "less",
         "15 %",
     ]
-    answer(toy, "claims_coins", "id,ours,verdict,reason\nnobody-said-this,,holds,\n")
+    answer(toy, "statements", "id,ours,verdict,reason\nnobody-said-this,,holds,\n")
     with pytest.raises(ValueError, match="not published: nobody-said-this"):
         scoreboard()
-    answer(toy, "claims_coins", "id,ours,verdict,reason\nmost,,true,\n")
+    answer(toy, "statements", "id,ours,verdict,reason\nmost,,true,\n")
     with pytest.raises(
         ValueError, match="allowed are holds, holds in part, fails, proved, not refuted, refuted, corrected"
     ):
