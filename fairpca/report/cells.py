@@ -103,6 +103,8 @@ class Part:
         if train.shape[1] > len(train) + len(test):  # the same rows in coordinates of the space that they span
             self.rotated = True
             train, test = np.split(_span(np.vstack([train, test])), [len(train)])
+            # A coordinate in which training rows differ by rounding alone would be a feature to some methods.
+            train[np.abs(train) < 1e-11 * np.abs(train).max()] = 0.0
         made = []
         for X, mask in ((train, ~self._held), (test, self._held)):
             groups = Groups(self._groups.labels, self._groups.codes[mask])

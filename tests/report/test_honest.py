@@ -241,3 +241,12 @@ def test_extremes_over_groups_are_of_the_pooled_estimates():
         each = [of[f"{kind}:{group}"] for group in "abcdefgh"]
         assert of[f"worst_{kind}"] == max(each) and of[f"{kind}_gap"] == max(each) - min(each)
         assert of[f"{kind}_gap"] < 0.8 * parts[f"{kind}_gap"]
+
+
+def test_more_columns_than_rows_leave_every_method_in_the_range_of_a_share():
+    """Centred training rows span one direction less than there are, and rounding in it is not a feature."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(72, 4)) @ rng.normal(size=(4, 900)) + rng.normal(size=(72, 900))
+    found = compare(table, rng.choice(["a", "b"], 72), n_components=2, settings=QUICK)
+    kept = found.frame[found.frame["metric"] == "variance"]["estimate"]
+    assert len(kept) == 7 and kept.between(0, 100).all()
