@@ -2,7 +2,7 @@
 
 One row a setting (data set, d, τ): of the default and of Algorithm 1 (``paper_``) the feasible runs, the mean train
 %VAR, MMD² and processor seconds; the ratio of the seconds; and what the default gains at matched MMD² (τ := what
-Algorithm 1 ended at, where it ended feasibly), so that nobody takes a looser solution for a better one.
+Algorithm 1 ended at, where it ended feasibly), so that a looser solution does not pass for a better one.
 """
 
 from __future__ import annotations
