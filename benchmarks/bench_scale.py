@@ -23,7 +23,7 @@ import pandas as pd
 from timing import cpu_seconds
 
 import fairpca
-from fairpca import MBFPCA, GroupMoments
+from fairpca import GroupMoments
 from fairpca.companion import grid
 from fairpca.companion import run as run_grid
 from fairpca.solvers.mmd import contrast_weights, mmd2
@@ -31,7 +31,6 @@ from fairpca.solvers.mmd import contrast_weights, mmd2
 __all__ = ["run"]
 
 profile = "paper"  # for the runner: compute all, and write
-TAU = 1e-2
 OFFSETS = (1.0, 1e4, 1e6, 1e8)
 
 
@@ -160,29 +159,11 @@ def block_pairs(*, n: int, d: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def fit(*, n: int, d: int, sample_size: int) -> dict[str, float]:
-    """MBF-PCA in batches: processor seconds, memory, the sample's value, its bound and the exact value."""
-    model = MBFPCA(d, tau=TAU, n_starts=1, random_state=0)
-    rows = Generated(n, 20)
-    seconds, _ = cpu_seconds(lambda: model.fit_batches(rows, sensitive="group", sample_size=sample_size))
-    extra = model.result_.extra
-    return {
-        "seconds": seconds,
-        "resident_megabytes": resident_megabytes(),
-        "mmd2": model.mmd2_,
-        "mmd2_guide": extra["mmd2_guide"],
-        "guide_bound": extra["guide_bound"],
-        "searches": float(extra["n_searches"]),
-        "feasible": float(model.mmd2_ <= TAU),
-        "variance_percent": 100.0 * extra["variance_ratio"],
-    }
-
-
 MEASURES = {
     **dict.fromkeys(("rows", "columns", "groups"), in_batches),
-    "workers": on_workers, "accuracy": accuracy, "block_pairs": block_pairs, "fit": fit,
+    "workers": on_workers, "accuracy": accuracy, "block_pairs": block_pairs,
 }  # fmt: skip
-SIZES = ("method", "n", "p", "m", "partitions", "offset", "d", "sample_size")
+SIZES = ("method", "n", "p", "m", "partitions", "offset", "d")
 
 
 def measured(method: str, **size: Any) -> dict[str, float]:
@@ -201,7 +182,6 @@ def settings(quick: bool) -> dict[str, list[dict[str, Any]]]:
     cost += grid(method=["accuracy"], n=[n // 10], offset=OFFSETS)
     pairs = (5000, 10**4) if quick else (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6)
     mmd = grid(method=["block_pairs"], n=pairs, d=[10])
-    mmd += grid(method=["fit"], n=[5000] if quick else [10**4, 10**5], d=[10], sample_size=[1000 if quick else 5000])
     return {"cost": cost, "mmd": mmd}
 
 

@@ -510,8 +510,7 @@ def _fit_moments(estimator: Any, options: argparse.Namespace, outputs: Outputs) 
 
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(
-            f"{options.method} compares whole distributions and needs the rows; give one file that fits in memory, or "
-            "use MBFPCA.fit_batches from Python."
+            f"{options.method} compares whole distributions and needs the rows; give one file that fits in memory."
         )
     saved = [name for name in options.data if name.lower().endswith(".npz")]
     if saved and (options.sensitive or options.drop):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from fairpca._base import BaseFairPCA
 from fairpca._moments import GroupMoments
-from fairpca._partial_fit import fitting
 from fairpca._validation import Groups, check_number, check_rows_match, shown_labels
 from fairpca.linalg import top_eigenpairs
 from fairpca.solvers import SolverResult
@@ -37,8 +36,8 @@ class MBFOptions(SearchOptions):
     approximation : {None, "subsample", "fourier"}, default=None
         None: the exact kernel, O(n²) time and O(n) memory. Otherwise a stratified subsample of
         ``approximation_size`` rows, or that many random Fourier features, guide the search; the answer's MMD² is
-        then evaluated with the exact kernel on all rows, the search is tightened until that meets tau, and
-        ``result_.extra`` shows both values. Where the exact kernel costs less (no more rows than the subsample, or
+        then evaluated with the exact kernel on all rows, the target of the search is moved until that just meets tau,
+        and ``result_.extra`` shows both values. Where the exact kernel costs less (no more rows than the subsample, or
         than a hundred for each feature) it is used instead. An exact value of a million rows takes minutes.
     approximation_size : int, optional
         Rows of the subsample (5000) or number of features (256).
@@ -181,62 +180,6 @@ class MBFPCA(BaseFairPCA):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.options = options
-
-    def fit_batches(
-        self,
-        source: Any,
-        *,
-        sensitive: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        sample_size: int = 5000,
-        progress: Callable[[str], None] | None = None,
-    ) -> Self:
-        """Fit to rows that do not fit in memory: a sample guides the search, the exact MMD² of all rows decides.
-
-        One pass over the source takes the moments of all rows and a random sample. The search maximises the variance
-        of all rows subject to the MMD² of the sample. Then a pass projects all rows, and their exact MMD² is computed
-        by pairs of blocks, which takes time of the order n² (about a quarter of an hour of one processor for a million
-        rows of ten components). Where it exceeds `tau`, the search is repeated with a smaller tolerance, a few times
-        at most; the status is ``"not_found"`` if the exact value still exceeds it.
-
-        Parameters
-        ----------
-        source, sensitive, features
-            As in :meth:`fairpca.GroupMoments.from_batches`; read several times, so no generator.
-        sample_size : int, default=5000
-            Rows of the sample, held in memory.
-        progress : callable, optional
-            Called with a line of text after each step.
-
-        Returns
-        -------
-        self
-            ``result_.extra`` has ``mmd2`` (exact, all rows), ``mmd2_guide`` (of the sample), ``guide_bound`` (how far
-            the two may be apart with probability 95 % for a subspace chosen beforehand) and ``sample_size``.
-        """
-        from fairpca.scale.mbf import gather_rows, solve_in_batches
-
-        self._check_all_parameters()
-        if self.fairness != "dp":
-            raise ValueError(
-                f"fit_batches compares the groups over all rows (fairness='dp'); for fairness={self.fairness!r} give "
-                "it the rows of the class that counts."
-            )
-        with fitting(self, None):
-            settings = self._settings()
-            data = gather_rows(source, sensitive, features, sample_size, settings.random_state, progress)
-            moments: GroupMoments = data.moments
-            self.n_features_in_ = moments.n_features
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-            if moments.n_groups < 2:
-                return self._fit_moments(moments)
-            d = self._check_dimension(moments)
-            self.bandwidth_ = self._bandwidth(data.centred, data.covariance, d, settings.random_state)
-            result: SolverResult = solve_in_batches(
-                data, d, float(self.tau), self.bandwidth_, settings, progress=progress
-            )
-            self.mmd2_ = float(result.extra["mmd2"])
-            return self._store(result, moments)
 
     def _check_parameters(self) -> None:
         check_number("tau", self.tau, low=0, low_open=True)

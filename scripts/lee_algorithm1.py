@@ -25,7 +25,7 @@ from fairpca import MBFPCA
 from fairpca.companion.lee2022 import bandwidth
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal
-from fairpca.solvers.manifold.bfgs import RiemannianBFGS
+from fairpca.solvers.manifold.bfgs import limited_rbfgs
 from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
 from fairpca.solvers.mbf import MBFProblem
 from fairpca.solvers.mbf.solve import _Reduced
@@ -66,17 +66,9 @@ def problem_of(dataset: str, split: int, d: int, whole: bool) -> tuple[MBFProble
 class Stiefel(pymanopt.manifolds.Stiefel):
     """The operations of pymanopt for one frame at a time, which cost less."""
 
-    def inner_product(self, point, tangent_vector_a, tangent_vector_b):
-        return float(np.vdot(tangent_vector_a, tangent_vector_b))
-
-    def norm(self, point, tangent_vector):
-        return float(np.linalg.norm(tangent_vector))
-
     def projection(self, point, vector):
         inner = point.T @ vector
         return vector - point @ ((inner + inner.T) / 2)
-
-    to_tangent_space = projection
 
     def retraction(self, point, tangent_vector):
         return orthonormal(point + tangent_vector)
@@ -90,22 +82,10 @@ class Stiefel(pymanopt.manifolds.Stiefel):
 
 def limited(function, V, tolerance, max_steps, at_least_one=False):
     """Minimise with limited memory and a stall test, as before."""
-    manifold = Stiefel(*V.shape)
-    last: list = [None, None]
-
-    def both(point):
-        if last[0] is not point:
-            last[:] = point, function(point)
-        return last[1]
-
-    cost = pymanopt.function.numpy(manifold)(lambda point: both(point)[0])
-    gradient = pymanopt.function.numpy(manifold)(lambda point: both(point)[1])
-    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient)
-    limits = {"max_iterations": max_steps, "min_gradient_norm": tolerance, "max_time": np.inf, "verbosity": 0}
+    manifold, V = Stiefel(*V.shape), np.array(V)
     if at_least_one:
-        first = RiemannianBFGS(**limits | {"max_iterations": 1, "min_gradient_norm": 1e-300})
-        V = first.run(problem, initial_point=np.array(V)).point
-    return RiemannianBFGS(flat_memory=True, **limits).run(problem, initial_point=np.array(V)).point
+        V = limited_rbfgs(function, manifold, V, 1e-300, 1)
+    return limited_rbfgs(function, manifold, V, tolerance, max_steps)
 
 
 def algorithm1(dataset: str, split: int, d: int, switches: frozenset[str]) -> tuple[MBFProblem, np.ndarray]:

@@ -37,7 +37,6 @@ LEVEL = {unit: len(LAYERS) - number for number, line in enumerate(LAYERS) for un
 DOORS = {
     ("fairpca._moments", "fairpca.scale.batches"),
     ("fairpca._moments", "fairpca.scale.cluster"),
-    ("fairpca.mbfpca", "fairpca.scale.mbf"),
 }
 
 

@@ -13,9 +13,9 @@ from fairpca._moment_sums import MomentSums
 from fairpca._moments import GroupMoments
 from fairpca._validation import Groups, sorted_labels
 from fairpca.scale.frames import ColumnChoice, add_batch, check_numbers, pandas_frame, rows_of
-from fairpca.scale.readers import batches, csv_names, file_parts, is_csv, is_files
+from fairpca.scale.readers import batches, csv_names, files_of, is_csv, is_files, of_file, state_of
 
-__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "numbered_rows", "project", "with_typed_labels"]
+__all__ = ["column_names", "moments_of_batches", "moments_of_frame", "project"]
 
 Progress = Callable[[str, int], None]
 
@@ -39,7 +39,7 @@ def moments_of_batches(
             progress(where, rows)
     if sums is None or not sums.position:
         raise ValueError("there is no row; check the source, and that not all weights are zero.")
-    return with_typed_labels(GroupMoments.from_sums(sums, names), source)
+    return _with_typed_labels(GroupMoments.from_sums(sums, names), source)
 
 
 def moments_of_frame(frame: Any, columns: ColumnChoice, where: str) -> GroupMoments | None:
@@ -65,9 +65,9 @@ def column_names(source: Any) -> list[str]:
         All columns in their order, also those with groups or weights.
     """
     if is_csv(source):  # whose rows could not be read before it is known which columns are numbers
-        return csv_names(file_parts(source)[0].path)
+        return csv_names(files_of(source)[0])
     columns = ColumnChoice.of("?", None, None)
-    frames = file_parts(source)[0].batches(columns) if is_files(source) else batches(source, columns)
+    frames = of_file(files_of(source)[0], columns) if is_files(source) else batches(source, columns)
     for _, frame in frames:
         return list(map(str, pandas_frame(frame, columns).columns))
     raise ValueError("there is no row; check the source.")
@@ -78,13 +78,16 @@ def stream(source: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any, Colum
     if not is_files(source):
         yield from _settled(batches(source, columns), columns)
         return
-    parts = file_parts(source)
-    for part in parts:
-        for where, frame, settled in _settled(part.batches(columns), columns):
+    listed = {path: state_of(path) for path in files_of(source)}
+    for path in listed:
+        for where, frame, settled in _settled(of_file(path, columns), columns):
             columns = settled
             yield where, frame, settled
-    for part in parts:  # one that was replaced after its turn does not belong to the others
-        part.check_unchanged()
+    for path, state in listed.items():
+        if state_of(path) != state:
+            raise ValueError(
+                f"{path} was changed during the run, so that parts of it would not belong together; start again."
+            )
 
 
 def _settled(frames: Iterator[tuple[str, Any]], columns: ColumnChoice) -> Iterator[tuple[str, Any, ColumnChoice]]:
@@ -113,33 +116,26 @@ def project(
     """
     position: dict[Any, int] = {}
     projected, codes = [], []
-    for _, X, groups, names in numbered_rows(source, ColumnChoice.of(sensitive, features, None)):
+    for where, frame, columns in stream(source, ColumnChoice.of(sensitive, features, None)):
+        n, X, groups, _ = rows_of(frame, columns, where)
+        if not n:
+            continue
+        check_numbers(X, columns, where)
         at = np.array([position.setdefault(label, len(position)) for label in groups.labels])
-        named = pd.DataFrame(X, columns=names, copy=False) if hasattr(model, "feature_names_in_") else X
+        named = pd.DataFrame(X, columns=columns.features, copy=False) if hasattr(model, "feature_names_in_") else X
         projected.append(np.asarray(model.transform(named)))
         codes.append(at[groups.codes])
     if not projected:
         raise ValueError("there is no row; check the source.")
     given = list(position)
-    return np.concatenate(projected), ordered(typed_labels(given) if is_csv(source) else given, np.concatenate(codes))
+    return np.concatenate(projected), _ordered(_typed_labels(given) if is_csv(source) else given, np.concatenate(codes))
 
 
-def ordered(labels: Sequence[Any], codes: np.ndarray) -> Groups:
+def _ordered(labels: Sequence[Any], codes: np.ndarray) -> Groups:
     """Return groups in sorted order; equal names are one group."""
     names = sorted_labels(dict.fromkeys(labels))
     where = {label: g for g, label in enumerate(names)}
     return Groups(tuple(names), np.array([where[label] for label in labels], dtype=np.int64)[codes])
-
-
-def numbered_rows(source: Any, columns: ColumnChoice) -> Iterator[tuple[int, np.ndarray, Groups, tuple[str, ...]]]:
-    """Yield (number of the first row, rows, groups, features) of each batch; what is no number is an error."""
-    first = 0
-    for where, frame, settled in stream(source, columns):
-        n, X, groups, _ = rows_of(frame, settled, where)
-        if n:
-            check_numbers(X, settled, where)
-            yield first, X, groups, settled.features or ()
-            first += n
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -150,19 +146,19 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _WORDS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False, "FALSE": False}
 
 
-def typed_labels(labels: Sequence[Any]) -> list[Any]:
+def _typed_labels(labels: Sequence[Any]) -> list[Any]:
     """Turn groups that are written as text into numbers or booleans where all of them are, as a reader of all would."""
     if not isinstance(labels[0], tuple):
         return _converted(labels)
     return list(zip(*map(_converted, zip(*labels, strict=True)), strict=True))
 
 
-def with_typed_labels(moments: GroupMoments, source: Any) -> GroupMoments:
+def _with_typed_labels(moments: GroupMoments, source: Any) -> GroupMoments:
     """Give the groups of CSV files their types."""
     if not is_csv(source):
         return moments
     sums = MomentSums(moments.n_features)
-    for g, label in enumerate(typed_labels(moments.labels)):  # "1" and "1.0" are one group
+    for g, label in enumerate(_typed_labels(moments.labels)):  # "1" and "1.0" are one group
         one = slice(g, g + 1)
         sums.absorb(GroupMoments((label,), moments.counts[one], moments.means[one], moments.scatters[one]))
     return GroupMoments.from_sums(sums, moments.feature_names)

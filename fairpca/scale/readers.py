@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 
 from fairpca.scale.frames import NO_NUMBERS, ColumnChoice
 
-__all__ = ["FilePart", "batches", "csv_names", "expanded", "file_parts", "is_csv", "is_files"]
+__all__ = ["batches", "csv_names", "expanded", "files_of", "is_csv", "is_files", "of_file", "state_of"]
 
 _BYTES = 2**25  # of a batch of float64 values
 _NO_NUMBER = re.compile(r"CSV column #(\d+): Row #(\d+): CSV conversion error to double: invalid value ('.*')", re.S)
@@ -115,48 +115,6 @@ def _of_dataset(dataset: Any, columns: ColumnChoice) -> Iterator[tuple[str, Any]
 # Files
 
 
-@dataclass(frozen=True)
-class FilePart:
-    """What is read at once: a row group of a Parquet file, or a whole CSV file.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    number : int or None
-        Its row group.
-    state : tuple of int
-        Size, time of change and number of the file when it was listed.
-    """
-
-    path: str
-    number: int | None
-    state: tuple[int, ...]
-
-    @property
-    def where(self) -> str:
-        """What messages call it."""
-        return self.path if self.number is None else f"{self.path}, row group {self.number}"
-
-    def check_unchanged(self) -> None:
-        """Raise if the file is not the one that was listed."""
-        try:
-            now = _state(self.path)
-        except OSError as error:
-            raise ValueError(f"{self.path} was there when the run began and is gone now ({error.strerror}).") from None
-        if now != self.state:
-            raise ValueError(
-                f"{self.path} was changed during the run, so that parts of it would not belong together; start again."
-            )
-
-    def batches(self, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
-        """Yield (where, record batch) of the part."""
-        self.check_unchanged()
-        with naming(self.path):
-            yield from _of_csv(self.path, columns) if self.number is None else _of_row_group(self, columns)
-        self.check_unchanged()
-
-
 def is_files(source: Any) -> bool:
     """Whether a source is the name of files, or a list of names."""
     if isinstance(source, str | os.PathLike):
@@ -176,28 +134,29 @@ def is_csv(source: Any) -> bool:
     return _format(expanded(os.fspath(names[0]))[0]) == "csv"
 
 
-def file_parts(source: Any) -> list[FilePart]:
-    """Return the parts of all files that a path, glob, folder or list of those means, in order."""
-    names = [source] if isinstance(source, str | os.PathLike) else list(source)
+def files_of(source: Any) -> list[str]:
+    """Return the files that a path, glob, folder or list of those means, in order: all of them Parquet, or all CSV."""
+    names = [source] if isinstance(source, str | os.PathLike) else source
     paths = [path for name in names for path in expanded(os.fspath(name))]
-    if len(set(map(os.path.realpath, paths))) < len(paths):
-        twice = sorted(
-            {path for path in paths if [os.path.realpath(p) for p in paths].count(os.path.realpath(path)) > 1}
-        )
+    real = list(map(os.path.realpath, paths))
+    twice = sorted({path for path, target in zip(paths, real, strict=True) if real.count(target) > 1})
+    if twice:
         raise ValueError(f"{', '.join(twice[:5])}: given twice, so that its rows would count twice.")
-    formats = {_format(path) for path in paths}
-    if len(formats) > 1:
+    if len(set(map(_format, paths))) > 1:
         raise ValueError("there are Parquet and CSV files among the sources; read them one after the other and merge.")
-    parts = []
-    for path in paths:
-        state = _state(path)
-        if formats == {"csv"}:
-            parts.append(FilePart(path, None, state))
-            continue
-        with naming(path):
-            groups = arrow("pyarrow.parquet").ParquetFile(path).metadata.num_row_groups
-        parts += [FilePart(path, number, state) for number in range(groups)]
-    return parts
+    return paths
+
+
+def of_file(path: str, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
+    """Yield (where, record batch) of a file."""
+    with naming(path):
+        yield from (_of_csv if _format(path) == "csv" else _of_parquet)(path, columns)
+
+
+def state_of(path: str) -> tuple[int, ...]:
+    """Return size, time of change and number of a file, by which one that was replaced is known."""
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def expanded(name: str) -> list[str]:
@@ -225,18 +184,15 @@ def _format(path: str) -> str:
     raise ValueError(f"{path!r} is neither Parquet ({', '.join(_PARQUET)}) nor CSV ({', '.join(_CSV)}) by its name.")
 
 
-def _state(path: str) -> tuple[int, ...]:
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns, status.st_ino
-
-
-def _of_row_group(part: FilePart, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
+def _of_parquet(path: str, columns: ColumnChoice) -> Iterator[tuple[str, Any]]:
     # Pages that carry a checksum are verified; many writers give none.
-    with arrow("pyarrow.parquet").ParquetFile(part.path, page_checksum_verification=True) as file:
+    with arrow("pyarrow.parquet").ParquetFile(path, page_checksum_verification=True) as file:
         present = file.schema_arrow.names
         names = _to_read(columns, present)
         rows = _batch_rows(len(names or present))
-        yield from _counted(part.where, file.iter_batches(batch_size=rows, row_groups=[part.number], columns=names))
+        for number in range(file.metadata.num_row_groups):
+            frames = file.iter_batches(batch_size=rows, row_groups=[number], columns=names)
+            yield from _counted(f"{path}, row group {number}", frames)
 
 
 def _to_read(columns: ColumnChoice, present: list[str]) -> list[str] | None:
@@ -290,17 +246,13 @@ def _may_be_numbers(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
 
 
-class naming:
-    """Errors of readers name the file."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if error is None or not type(error).__module__.startswith("pyarrow"):
-            if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and self.where not in str(error):
-                raise ValueError(f"{self.where} cannot be read: {error}") from error
-            return
-        raise ValueError(f"{self.where} cannot be read: {' '.join(str(error).split())}") from error
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Let errors of readers name the file."""
+    try:
+        yield
+    except Exception as error:
+        unnamed = isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and where not in str(error)
+        if unnamed or type(error).__module__.startswith("pyarrow"):
+            raise ValueError(f"{where} cannot be read: {' '.join(str(error).split())}") from error
+        raise

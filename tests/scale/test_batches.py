@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import GroupMoments
+from fairpca import PCA, GroupMoments, scale
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -258,3 +258,14 @@ def test_pyarrow_is_asked_for(monkeypatch, tmp_path):
     (tmp_path / "a.csv").write_text("x,g\n1,2\n")
     with pytest.raises(ImportError, match=r"pip install 'fairpca\[scale\]'"):
         GroupMoments.from_batches(tmp_path / "a.csv", sensitive="g")
+
+
+def test_projections_are_those_of_transform_and_bring_their_groups(people):
+    model = PCA(2).fit(people[FEATURES], sensitive_features=people["sex"])
+    batches = [people.iloc[start : start + 160] for start in range(0, len(people), 160)]
+    Z, groups = scale.project(batches, model, sensitive="sex", features=FEATURES)
+    np.testing.assert_allclose(Z, model.transform(people[FEATURES]))
+    assert [groups.labels[code] for code in groups.codes] == people["sex"].tolist()
+    with pytest.raises(ValueError, match="column 'a' has no value in row 3"):
+        people.loc[3, "a"] = np.nan
+        scale.project(people, model, sensitive="sex", features=FEATURES)

@@ -1,10 +1,10 @@
-"""Optimisation on manifolds: BFGS of limited memory on any of them, and of full memory on the Stiefel manifold."""
+"""Optimisation over orthonormal frames: BFGS of limited memory, and of full memory on the Stiefel manifold."""
 
-from fairpca.solvers.manifold.bfgs import Grassmann, RiemannianBFGS
+from fairpca.solvers.manifold.bfgs import Grassmann, limited_rbfgs
 from fairpca.solvers.manifold.rbfgs import stiefel_rbfgs
 
 __all__ = [
     "Grassmann",
-    "RiemannianBFGS",
+    "limited_rbfgs",
     "stiefel_rbfgs",
 ]

@@ -109,7 +109,7 @@ class Record:
     fairest: Evaluation | None = None
     n_evaluations: int = 0
     n_iter: int = 0
-    trapped: bool = False  # whether a penalty path ended in a local minimum of h above the tolerance
+    infeasible_minimum: bool = False  # whether a penalty path ended in a local minimum of h above the tolerance
     history: list[tuple[int, float, float, float]] = field(default_factory=list)
 
     def see(self, e: Evaluation) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pymanopt
 from scipy.linalg import cho_factor, cho_solve
 
-from fairpca.solvers.manifold.bfgs import Grassmann, RiemannianBFGS
+from fairpca.solvers.manifold.bfgs import Grassmann, limited_rbfgs
 from fairpca.solvers.mbf._problem import Evaluation, MBFProblem
 from fairpca.solvers.mmd.approx import gaussian_frequencies
 
@@ -16,28 +15,6 @@ __all__ = ["GaussNewton", "minimise", "minimise_mmd"]
 
 _FEW, _MANY, _LARGE_RHO = 64, 256, 100.0  # frequencies of the preconditioner, and the penalty from which more pay
 _REFRESH = 25  # accepted steps between two factorisations of the preconditioner
-
-
-def _pymanopt_problem(
-    problem: MBFProblem, manifold: Any, weight: float, rho: float, bend: float, target: float, preconditioner: Any
-) -> Any:
-    """Return the cost of :func:`minimise` for pymanopt; value and gradient share one kernel call."""
-
-    def force(h: float) -> float:
-        return max(rho + bend * (h - target), 0.0)
-
-    @pymanopt.function.numpy(manifold)
-    def cost(V: np.ndarray) -> float:
-        e = problem.evaluate(V)
-        fairness = rho * e.h if bend == 0 else 0.5 * (force(e.h) ** 2 - rho**2) / bend
-        return fairness - weight * e.variance
-
-    @pymanopt.function.numpy(manifold)
-    def gradient(V: np.ndarray) -> np.ndarray:
-        e = problem.evaluate(V)
-        return force(e.h) * e.h_slope - weight * e.variance_slope
-
-    return pymanopt.Problem(manifold, cost, euclidean_gradient=gradient, preconditioner=preconditioner)
 
 
 def minimise(
@@ -82,35 +59,36 @@ def minimise(
     Evaluation
         Values at the last point.
     """
-    manifold = Grassmann(*V.shape)
     if V.shape[0] == V.shape[1]:
         return problem.evaluate(V)  # the whole space is a single point of the Grassmannian
     n_features = _MANY if rho >= _LARGE_RHO and V.shape[1] > 2 else _FEW
     preconditioner = GaussNewton(problem, rho, V.shape[1], n_features) if gauss_newton else None
 
-    def accepted(iteration: int, point: np.ndarray, cost: float, norm: float) -> bool:
+    def function(point: np.ndarray) -> tuple[float, np.ndarray]:
+        e = problem.evaluate(point)
+        force = max(rho + bend * (e.h - target), 0.0)
+        fairness = rho * e.h if bend == 0 else 0.5 * (force**2 - rho**2) / bend
+        return fairness - weight * e.variance, force * e.h_slope - weight * e.variance_slope
+
+    def accepted(iteration: int, point: np.ndarray) -> bool:
         problem.spend()
         if preconditioner is not None and iteration % _REFRESH == 0:
             preconditioner.refresh(point)
         return enough > 0 and problem.evaluate(point).h <= enough
 
-    optimizer = RiemannianBFGS(
+    end = limited_rbfgs(
+        function,
+        Grassmann(*V.shape),
+        np.array(V, copy=True),
+        problem.tol * max(1.0, np.sqrt(rho)) if tol is None else tol,
+        max_steps,
+        callback=accepted,
         memory=25,
-        flat_memory=True,
         max_stalled=6,
         min_decrease=1e-11,
-        callback=accepted,
-        verbosity=0,
-        max_iterations=max_steps,
-        min_gradient_norm=problem.tol * max(1.0, np.sqrt(rho)) if tol is None else tol,
-        max_cost_evaluations=20 * max_steps,
-        max_time=np.inf,
+        **({} if preconditioner is None else {"precondition": preconditioner}),
     )
-    result = optimizer.run(
-        _pymanopt_problem(problem, manifold, weight, rho, bend, target, preconditioner),
-        initial_point=np.array(V, copy=True),
-    )
-    return problem.evaluate(result.point)
+    return problem.evaluate(end)
 
 
 def minimise_mmd(problem: MBFProblem, V: np.ndarray) -> Evaluation:

@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
     value: float
 
 
-def _trapped(problem: MBFProblem, rho: float, e: Evaluation) -> bool:
+def _in_infeasible_minimum(problem: MBFProblem, rho: float, e: Evaluation) -> bool:
     """Whether a local minimiser of f + ρh costs more than ρτ, hence more than any feasible point whatsoever.
 
     It is then a local minimum of h above the tolerance, and a larger penalty only holds it there.
@@ -72,8 +72,8 @@ def penalty_path(problem: MBFProblem, V: np.ndarray, rho: float) -> Evaluation |
         problem.log("penalty", rho, e)
         if e.h <= _FACTOR * problem.tau:
             return e
-        if _trapped(problem, rho, e):
-            problem.record.trapped = True
+        if _in_infeasible_minimum(problem, rho, e):
+            problem.record.infeasible_minimum = True
             return None
         V, rho = e.V, _FACTOR * rho
 
@@ -115,7 +115,7 @@ def along_constraint(problem: MBFProblem, V: np.ndarray, worth: float = -np.inf)
         problem.log("constraint", multiplier, e)
         if _LOWER * problem.tau <= e.h <= problem.tau and e.kkt_residual <= STATIONARY:
             break
-        if _trapped(problem, multiplier, e):
+        if _in_infeasible_minimum(problem, multiplier, e):
             return None
         estimate = e.variance + multiplier * (target - e.h)
         if estimate < worth:
@@ -200,7 +200,7 @@ def _places(
 
 def _random_place(problem: MBFProblem, rng: np.random.Generator, above: bool, rho: float) -> tuple[np.ndarray, float]:
     V = problem.random(rng) if above else problem.nearly_null(rng)
-    return V, rho if above and not problem.record.trapped else np.inf
+    return V, rho if above and not problem.record.infeasible_minimum else np.inf
 
 
 def _settled(ends: list[Candidate], scouts: list[Scout]) -> bool:

@@ -27,7 +27,7 @@ Approximation = Literal["subsample", "fourier"]
 
 _INSIDE = 1.0 - 1e-6  # the search aims this far inside τ, so that rounding cannot carry the answer outside
 _NOTHING = 1e-6  # share of the variance below which directions without any are returned instead
-_ROUNDS = 6  # of tightening, when an approximate kernel guides the search
+_ROUNDS, _CLOSE = 6, 0.8  # when an approximate kernel guides the search: rounds, and the share of τ to come near to
 _FOURIER_PAYS = 100  # rows for each frequency from which on a sine and a cosine cost less than the exact kernel
 _REACH = 1e30  # largest ratio of distances to σ, or of σ to them, whose powers the search can hold
 _SIZES: dict[Approximation, int] = {"subsample": 5000, "fourier": 256}
@@ -265,20 +265,19 @@ def solve_mbf(
             f"[MBFPCA] {perf_counter() - began:7.2f} s  kernel of {size} different rows, rank {reduced.rank}",
             flush=True,
         )
-    V = lifted(problem.pca())
-    optimal = settings.solver == "continuation" and exact_mmd2(V) <= tau
-    outcome = (
-        _Outcome(problem.evaluate(problem.pca()), 0, False) if optimal else _search(problem, settings, reduced, None)
-    )
-    V = lifted(outcome.at.V)
+    optimal = settings.solver == "continuation" and exact_mmd2(lifted(problem.pca())) <= tau
+    evaluations = steps = 0
+    if optimal:
+        outcome = _Outcome(problem.evaluate(problem.pca()), 0, False)
+    else:
+        outcome = _search(problem, settings, reduced, None)
+        evaluations, steps = problem.record.n_evaluations, problem.record.n_iter
     extra: dict[str, Any] = {}
-    evaluations, steps = 0 if optimal else problem.record.n_evaluations, problem.record.n_iter
     if settings.approximation_for(len(X)) is not None and not optimal:
-        V, outcome, problem, counts = _tightened(
-            problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau
-        )
+        outcome, problem, counts = _guided(problem, outcome, problem_at, settings, reduced, lifted, exact_mmd2, tau)
         extra["mmd2_approximate"] = outcome.at.h
         evaluations, steps = evaluations + counts[0], steps + counts[1]
+    V = lifted(outcome.at.V)
     mmd2 = exact_mmd2(V)
     nothing = mmd2 > tau or outcome.at.variance < _NOTHING
     if nothing and settings.solver == "continuation" and problem.size - problem.rank >= n_components:
@@ -321,7 +320,7 @@ def solve_mbf(
     )
 
 
-def _tightened(
+def _guided(
     problem: MBFProblem,
     outcome: _Outcome,
     problem_at: Callable[[float], MBFProblem],
@@ -330,41 +329,38 @@ def _tightened(
     lifted: Callable[[np.ndarray], np.ndarray],
     exact_mmd2: Callable[[np.ndarray], float],
     tau: float,
-) -> tuple[np.ndarray, _Outcome, MBFProblem, tuple[int, int]]:
+) -> tuple[_Outcome, MBFProblem, tuple[int, int]]:
     """Move the target of the approximate kernel until the exact kernel just meets τ, a few rounds at most.
 
-    The first search takes all starts; the others go on from where the last one ended.
+    The first search took all starts; the others go on from where the last one ended.
     """
-    target, evaluations, steps, starts = problem.tau, 0, 0, outcome.starts
-    V = lifted(outcome.at.V)
-    value = exact_mmd2(V)
-    best = (value, V, outcome, problem)
-    missed, met = problem.tau, 0.0  # the smallest target that missed τ, and the largest that met it
+    starts, evaluations, steps = outcome.starts, 0, 0
+    missed, met = np.inf, 0.0  # the smallest target that missed τ, and the largest that met it
+    target, worth, best = problem.tau, -np.inf, (outcome, problem)
     once = replace(settings, n_starts=1)
-    for _ in range(_ROUNDS):
-        if outcome.exhausted or (target == problem.tau and value <= tau):
+    for number in range(_ROUNDS):
+        if number:
+            problem = problem_at(target)
+            outcome = _search(problem, once, reduced, outcome.at.V)
+            evaluations, steps = evaluations + problem.record.n_evaluations, steps + problem.record.n_iter
+        value = exact_mmd2(lifted(outcome.at.V))
+        found = outcome.at.variance if value <= tau else -value
+        if found > worth:
+            worth, best = found, (outcome, problem)
+        hopeless = value > tau and outcome.at.h > target
+        if outcome.exhausted or hopeless or _CLOSE * tau <= value <= tau:
             break
+        # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
         if value > tau:
-            missed = target
-        elif target > met:
-            met = target
-        if met == 0:
-            # An approximation may differ from h by an offset or by a factor; the larger correction is the safer one.
+            missed = min(missed, target)
             target = max(min(0.95 * target * tau / value, target - 1.1 * (value - tau)), 0.05 * target)
         else:
-            target = float(np.sqrt(met * missed))
-        following = problem_at(target)
-        outcome = _search(following, once, reduced, outcome.at.V)
-        V = lifted(outcome.at.V)
-        value = exact_mmd2(V)
-        evaluations += following.record.n_evaluations
-        steps += following.record.n_iter
-        better = value < best[0] if best[0] > tau else value <= tau and outcome.at.variance > best[2].at.variance
-        if better:
-            best = (value, V, outcome, following)
+            met = max(met, target)
+            target = min(target * tau / max(value, 1e-300), outcome.at.h + tau - value) - 0.05 * tau
+        if not met < target < missed:
+            target = float(np.sqrt(met * missed)) if np.isfinite(met * missed) else target
     # Whichever round is returned, the search as a whole ended as its last round did.
-    ended = replace(outcome, at=best[2].at, starts=starts)
-    return best[1], ended, best[3], (evaluations, steps)
+    return replace(outcome, at=best[0].at, starts=starts), best[1], (evaluations, steps)
 
 
 def _message(

@@ -31,7 +31,7 @@ from fairpca.solvers.mbf import solve as mbf_module
 from fairpca.solvers.mbf._problem import Budget
 from fairpca.solvers.mbf._scouts import send_scouts
 from fairpca.solvers.mbf._subproblem import GaussNewton
-from fairpca.solvers.mbf.continuation import _trapped, along_constraint, penalty_path, solve_continuation
+from fairpca.solvers.mbf.continuation import _in_infeasible_minimum, along_constraint, penalty_path, solve_continuation
 from fairpca.solvers.mmd import FourierRows, WeightedRows, contrast_weights
 
 
@@ -337,6 +337,28 @@ def test_approximations_are_verified_with_the_exact_kernel(kind, monkeypatch):
     assert model.result_.objective > 0.85 * exact.result_.objective
 
 
+@pytest.mark.parametrize(("factor", "offset"), [(1.7, 0.0), (0.4, 0.0), (1.0, 0.004), (1.0, -0.006)])
+def test_a_guide_that_is_wrong_by_a_factor_or_an_offset_is_corrected(factor, offset, monkeypatch):
+    """The exact kernel, made larger or smaller than its guide: near τ from below, in few searches."""
+    X, codes = two_groups(300, 6)
+    targets, search = [], mbf_module._search
+    monkeypatch.setattr(
+        mbf_module, "_search", lambda problem, *rest: targets.append(problem.tau) or search(problem, *rest)
+    )
+    total = mbf_module.total_mmd2
+    monkeypatch.setattr(mbf_module, "total_mmd2", lambda *given: factor * total(*given) + offset)
+    monkeypatch.setattr(mbf_module, "subsampled", lambda rows, codes, size, seed: WeightedRows.from_groups(rows, codes))
+    options = {"approximation": "subsample", "approximation_size": 200}
+    model = MBFPCA(2, tau=0.02, n_starts=1, random_state=0, options=options).fit(X, sensitive_features=codes)
+    assert model.result_.status == "converged"
+    assert 0.8 * 0.02 <= model.mmd2_ <= 0.02 and len(targets) <= 4
+    monkeypatch.setattr(mbf_module, "total_mmd2", lambda *given: 1.0 + total(*given))
+    targets.clear()
+    with pytest.warns(ConvergenceWarning, match="MMD² of the result"):
+        model.fit(X, sensitive_features=codes)
+    assert model.result_.status == "not_found" and len(targets) <= 6 and np.all(np.diff(targets) < 0)
+
+
 # ------------------------------------------------------------------------------------------------- bad input
 
 
@@ -570,7 +592,7 @@ def test_multiplier_and_residual():
 def test_trapped_is_what_no_feasible_point_can_cost():
     problem = SimpleNamespace(tau=1.0)
     for h, trapped in ((1.5, False), (3.0, True)):
-        assert _trapped(problem, 1.5, SimpleNamespace(h=h, variance=1.0)) is trapped
+        assert _in_infeasible_minimum(problem, 1.5, SimpleNamespace(h=h, variance=1.0)) is trapped
 
 
 def test_climb_ends_on_the_constraint_from_either_side():
