@@ -207,30 +207,20 @@ def clip_to_trace(w: np.ndarray, d: float) -> np.ndarray:
     """Return ``clip(w - theta, 0, 1)`` with the theta for which the sum is `d` (0 <= d <= len(w))."""
     if not 0 <= d <= w.size:
         raise ValueError(f"the trace must lie between 0 and {w.size}; got {d}.")
-    knots = np.sort(np.concatenate((w, w - 1.0)))  # the sum falls from len(w) to 0 across these
-    order = np.sort(w)
-    prefix = np.concatenate(([0.0], np.cumsum(order)))
-
-    def total(theta: np.ndarray) -> np.ndarray:
-        ones = np.searchsorted(order, theta + 1.0, side="right")
-        positive = np.searchsorted(order, theta, side="right")
-        middle = prefix[ones] - prefix[positive] - (ones - positive) * theta
-        return (w.size - ones) + middle
-
-    sums = total(knots)
-    j = int(np.searchsorted(-sums, -d, side="left"))
-    if j == 0:
-        theta = knots[0]
-    elif j >= knots.size:
-        theta = knots[-1]
-    else:
-        drop = sums[j - 1] - sums[j]
-        share = (sums[j - 1] - d) / drop if drop > 0 else 0.0
-        theta = knots[j - 1] + share * (knots[j] - knots[j - 1])
-    clipped = np.clip(w - theta, 0.0, 1.0)
+    ordered = np.sort(w)[::-1].tolist()
+    theta, value, rising, above = (ordered[0] if ordered else 0.0), 0.0, 0, 0
+    while above < len(ordered):  # theta falls past each w, where that begins to count, and w - 1, where it is one
+        begins = rising < len(ordered) and ordered[rising] >= ordered[above] - 1.0
+        knot = ordered[rising] if begins else ordered[above] - 1.0
+        if value + (rising - above) * (theta - knot) >= d and rising > above:
+            theta -= (d - value) / (rising - above)
+            break
+        value += (rising - above) * (theta - knot)
+        theta, rising, above = knot, rising + begins, above + (not begins)
+    clipped = (w - theta).clip(0.0, 1.0)
     inner = (clipped > 0.0) & (clipped < 1.0)
     if np.any(inner):  # sums over entries far outside [0, 1] have rounded theta
-        clipped = np.clip(w - (theta + (clipped.sum() - d) / inner.sum()), 0.0, 1.0)
+        clipped = (w - (theta + (clipped.sum() - d) / inner.sum())).clip(0.0, 1.0)
     return clipped
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf, dorgqr
 
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
@@ -13,7 +14,7 @@ __all__ = ["Kernel"]
 
 _RELAXATION = 1.6
 _SPARE = 4  # eigenpairs asked for beyond those that the last matrix needed
-_ROUNDS = 4  # Rayleigh–Ritz steps before LAPACK
+_ROUNDS, _PER_ROUND = 4, 50  # Rayleigh–Ritz steps before LAPACK: one, and one more for so many columns
 _SHARE, _ACCURACY = 1e-3, (1e-9, 1e-5)  # residual of an eigenpair: a share of the duality gap, within limits
 
 
@@ -68,12 +69,15 @@ def _refined(
     accuracy: float,
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
     """Return leading eigenpairs near the orthonormal `V` and how many are needed; None if these do not settle."""
+    q, k = V.shape
     AV = multiply(V)
-    R, k, before = AV - V @ (V.T @ AV), V.shape[1], np.inf
-    for remaining in reversed(range(_ROUNDS)):
-        B = np.linalg.qr(np.hstack((V, R)))[0]
+    R, before = AV - V @ (V.T @ AV), np.inf
+    for remaining in reversed(range(min(_ROUNDS, 1 + q // _PER_ROUND))):
+        B = np.concatenate((V.T, R.T)).T
+        factors, tau, *_ = dgeqrf(B, overwrite_a=1)  # numpy's qr spends more time on checks than on this
+        B = dorgqr(factors, tau, overwrite_a=1)[0]
         B[:, :k] = V
-        AB = np.hstack((AV, multiply(B[:, k:])))
+        AB = np.concatenate((AV.T, multiply(B[:, k:]).T)).T
         w, Y = np.linalg.eigh(B.T @ AB)
         w, Y = w[: -k - 1 : -1], Y[:, : -k - 1 : -1]
         V, AV = B @ Y, AB @ Y
@@ -172,7 +176,7 @@ class Kernel:
 
     def clipped(self, w: np.ndarray) -> np.ndarray:
         """Return the eigenvalues of the projection of a matrix with eigenvalues `w`."""
-        inside = np.clip(w, 0.0, 1.0)
+        inside = w.clip(0.0, 1.0)
         return inside if not self.trace_equal and inside.sum() <= self.d else clip_to_trace(w, self.d)
 
     def project(self, A: np.ndarray, tau: float) -> np.ndarray:
@@ -297,11 +301,11 @@ def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: floa
     """
 
     def needed(w: np.ndarray) -> int:
-        s = np.sqrt(np.clip(w, 0.0, None))
+        s = np.sqrt(w.clip(0.0))
         return int(np.count_nonzero(s > sigma * _water_level(s / sigma, weight)))
 
     w, V = leading.of(lambda B: Z.T @ (Z @ B), lambda: Z.T @ Z, needed)
-    return np.sqrt(np.clip(w, 0.0, None)), V
+    return np.sqrt(w.clip(0.0)), V
 
 
 def _water_level(s: np.ndarray, weight: float) -> float:
