@@ -192,7 +192,11 @@ _ADVICE = tuple(
             "dates",
             "write them as 2012-07-04, or give their form, as in --date-format %d.%m.%Y",
         ),
-        (rf"[+-]?[{_SIGNS}] ?[+-]?[\d.,]+|[+-]?[\d.,]+ ?[{_SIGNS}]", "amounts", f"write them without {_SIGNS}, as 1234.5"),
+        (
+            rf"[+-]?[{_SIGNS}] ?[+-]?[\d.,]+|[+-]?[\d.,]+ ?[{_SIGNS}]",
+            "amounts",
+            f"write them without {_SIGNS}, as 1234.5",
+        ),
     )
 )
 
