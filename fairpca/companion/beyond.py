@@ -97,13 +97,14 @@ def paired_differences(
         index=[*keys, "split"], columns="method", values=measure, sort=False
     )
     apart = wide.sub(wide[against], axis=0).drop(columns=against)
-    apart = apart.groupby(level=keys, sort=False)
-    n, mean = apart.count(), apart.mean()
-    half = np.sqrt(1 / n.clip(lower=1) + 0.5) * apart.std()
+    each = apart.groupby(level=keys, sort=False)
+    n, mean = each.count(), each.mean()
+    half = np.sqrt(1 / n.clip(lower=1) + 0.5) * each.std()
     half = half * student.ppf(0.975, np.maximum(n - 1, 1))
     found = {"difference": mean, "low": mean - half, "high": mean + half, "n": n}
-    found = pd.concat(found, axis=1).stack("method", future_stack=True)  # noqa: PD013
-    return found.dropna().reset_index()
+    table = pd.concat(found, axis=1)
+    table = table.stack("method", future_stack=True)  # noqa: PD013
+    return table.dropna().reset_index()
 
 
 def differences(cells: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
