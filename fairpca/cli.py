@@ -12,6 +12,7 @@ import glob
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import warnings
@@ -122,6 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
+    options.typed = shlex.join(["fairpca", *arguments])
     if not hasattr(options, "func"):
         parser.print_help()
         return 0
@@ -582,11 +584,10 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from fairpca.report import compare
-    from fairpca.report.page import comparison_page
     from fairpca.tables.roles import words_of
     from fairpca.tables.writing import csv_bytes
 
-    wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
+    wanted = {"--out": options.out, "--json": options.json}
     dimensions = _dimensions(options.components)
     with Outputs(wanted, [options.data]) as outputs:
         prepared = _prepare(options)
@@ -606,8 +607,6 @@ def _compare(options: argparse.Namespace) -> int:
                 progress=progress,
             )
         contents = {"--out": csv_bytes(found.frame), "--json": found.json_text().encode()}
-        if options.html:
-            contents["--html"] = comparison_page(found, f"Comparison on {prepared.source}").encode()
         for line in found.summary():
             print(printable(line))
         outputs.write(contents)
@@ -660,6 +659,7 @@ def _built_report(options: argparse.Namespace, template_text: Callable[[], str])
         "reading": _reading(options),
         "cut": _cuts(options.cut),
         "merge_below": options.merge_groups_below,
+        "command": options.typed,
     }
     groups = list(prepared.groups.columns)
     parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
@@ -853,7 +853,6 @@ _COMPARE: dict[str, dict[str, Any]] = {
     **_REQUIRED,
     "--out": {"metavar": "FILE.csv", "help": "all estimates with their intervals"},
     "--json": {"metavar": "FILE.json", "help": "the same for programs, with statuses and versions"},
-    "--html": {"metavar": "FILE.html", "help": "one self-contained page"},
 }
 _REPORT: dict[str, dict[str, Any]] = {
     "data": {"metavar": "DATA", "nargs": "?", "help": "CSV, Parquet, Feather or Excel"},

@@ -128,7 +128,7 @@ def test_csv_files_with_words_beside_the_features(tmp_path, monkeypatch, capsys)
         "fit pca one.csv --sensitive sex --out one.csv",
         "apply model.npz one.csv --out model.npz",
         "apply model.npz one.csv --out one.csv",
-        "compare one.csv --sensitive sex --html one.csv",
+        "compare one.csv --sensitive sex --json one.csv",
         "report one.csv --sensitive sex --out one.html --template one.ipynb",
         "report one.csv --template-out one.csv",
         "report --template page.md --template-out page.md",

@@ -91,14 +91,15 @@ def verify_bytes(content: bytes, expected: str, source: str, advice: str) -> Non
 
 
 def read_bundled(name: str) -> bytes:
-    """Return the verified text of one file of ``data/raw``."""
-    path = data_path("raw") / name
+    """Return the verified text of one table of ``data/raw``, by its key in the registry."""
+    entry = registry()["bundled"][name]
+    path = data_path("raw") / entry.get("file", name)
     advice = "Reinstall the package, or restore data/raw (python data/make_data.py)."
     try:
-        text = lzma.decompress(path.read_bytes())
+        text = lzma.decompress(path.read_bytes())[entry.get("start", 0) :][: entry.get("size")]
     except (OSError, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be read ({error}). {advice}") from error
-    verify_bytes(text, registry()["bundled"][name]["sha256"], str(path), advice)
+    verify_bytes(text, entry["sha256"], f"{path}: {name}" if "file" in entry else str(path), advice)
     return text
 
 

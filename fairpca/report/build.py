@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-import csv
 import io
-import shlex
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairpca.report.page import Html, join, page, tag
-from fairpca.tables import Rules
 
-__all__ = ["built_report", "command", "template_text"]
+__all__ = ["built_report", "template_text"]
 
 
 def template_text() -> str:
@@ -111,47 +107,3 @@ def _run(source: str, names: dict[str, Any], number: int) -> tuple[list[Any], li
         outputs.append(new_output("display_data", data={"text/plain": plain, "text/html": html or tag("pre", plain)}))
         shown.append(tag("pre", plain) if html is None else Html(html))
     return outputs, shown
-
-
-# Names of options where they differ from those of the fields.
-_OPTIONS = {"numbers": "number", "categories": "category"}
-
-
-def command(arguments: Mapping[str, Any]) -> str:
-    """Return the line for a terminal; what is as by default is left out, the dimensions and the seed are not.
-
-    Parameters
-    ----------
-    arguments : mapping
-        As ``Analysis.arguments``.
-    """
-    words = ["fairpca", "report", str(arguments["data"]), "--sensitive", _joined(arguments["sensitive"])]
-    for name, usual in (
-        ("target", None), ("positive", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5),
-        ("level", 0.95), ("missing_groups", "error"), ("merge_groups_below", 0),
-    ):  # fmt: skip
-        words += _option(name, arguments.get(name), usual)
-    usual_rules = {field.name: field.default for field in fields(Rules)}
-    for name, value in arguments.get("rules", {}).items():
-        words += _option(_OPTIONS.get(name, name), value, usual_rules[name])
-    for name, value in arguments.get("reading", {}).items():
-        words += _option(name, value, {"header_row": 1}.get(name, "auto"))
-    for column, edges in arguments.get("cut", {}).items():
-        words += ["--cut", f"{column}={','.join(f'{edge:g}' for edge in edges)}"]
-    return shlex.join(words)
-
-
-def _option(name: str, value: Any, usual: Any) -> list[str]:
-    if isinstance(value, (list, tuple)):
-        value = _joined(value) if value or name == "missing_marks" else None
-        usual = None
-    if value is None or value == usual:
-        return []
-    text = {"\t": "tab"}.get(value, value) if isinstance(value, str) else value
-    return [f"--{name.replace('_', '-')}", str(text)]
-
-
-def _joined(names: Any) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(list(names))
-    return line.getvalue()
