@@ -134,10 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        kept = getattr(options, "template_out", None)
-        nothing = arguments[0] in (*_COMMANDS, "scoreboard") and arguments[0] != "data" and not kept
-        what = "Stopped; nothing was written." if nothing else "Stopped; what was finished is kept."
-        print(f"\nfairpca: {str(stop) or what}", file=sys.stderr)
+        what = "what was finished is kept" if arguments[0] == "data" else "nothing was written"
+        print(f"\nfairpca: {str(stop) or f'Stopped; {what}.'}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
@@ -615,56 +613,36 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from fairpca.report.build import template_text
+    from fairpca.report.build import built_report
 
-    inputs = [options.data, options.template]
-    if options.template_out:
-        Outputs({"--template-out": options.template_out}, inputs).write({"--template-out": template_text().encode()})
-        print(f"wrote {options.template_out}")
-        if not options.data:
-            return 0
-    needed = {"data": "the name of a table", "sensitive": "--sensitive COLUMN", "out": "--out FILE.html"}
-    absent = [what for name, what in needed.items() if not getattr(options, name)]
-    if absent:
-        raise ValueError(f"A report needs {' and '.join(absent)}.")
     if options.data == "-":
         raise ValueError("A report names its table, so it cannot be standard input; give the name of a file.")
     if options.out == "-":
         raise ValueError(
             "A report is three files, so --out cannot be standard output; give a name such as report.html."
         )
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     base = Path(options.out)
     files = {"--out": base, "notebook": base.with_suffix(".ipynb"), "json": base.with_suffix(".json")}
-    with Outputs(files, inputs) as outputs:
-        made = _built_report(options, template_text)
+    with Outputs(files, [options.data]) as outputs:
+        prepared = _prepare(options)  # errors are found here, before anything is computed
+        settings: dict[str, Any] = {
+            "components": None if options.components is None else _dimensions(options.components),
+            "methods": _split(options.methods, "--methods") if options.methods else None,
+            **{name: getattr(options, name) for name in ("positive", "parts", "level", "seed", "missing_groups")},
+            "rules": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(prepared.rules).items()},
+            "reading": _reading(options),
+            "cut": _cuts(options.cut),
+            "merge_below": options.merge_groups_below,
+            "command": options.typed,
+        }
+        groups = list(prepared.groups.columns)
+        parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
+        with _progress_bar() as progress:
+            made = built_report(parameters, progress)
         outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
         _say_written(*map(str, files.values()))
     return 0
-
-
-def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
-    from fairpca.report.build import built_report
-    from fairpca.tables.encoding import read_text_file
-
-    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
-    text = read_text_file(options.template) if options.template else template_text()
-    if options.template:
-        print(printable(f"running the code of the template {options.template}, which may do anything that you may"))
-    prepared = _prepare(options)  # errors are found here, before anything is computed
-    settings: dict[str, Any] = {
-        "components": None if options.components is None else _dimensions(options.components),
-        "methods": _split(options.methods, "--methods") if options.methods else None,
-        **{name: getattr(options, name) for name in ("positive", "parts", "level", "seed", "missing_groups")},
-        "rules": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(prepared.rules).items()},
-        "reading": _reading(options),
-        "cut": _cuts(options.cut),
-        "merge_below": options.merge_groups_below,
-        "command": options.typed,
-    }
-    groups = list(prepared.groups.columns)
-    parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
-    with _progress_bar() as progress:
-        return built_report(text, parameters, progress)
 
 
 def _choose(options: argparse.Namespace) -> int:
@@ -855,14 +833,13 @@ _COMPARE: dict[str, dict[str, Any]] = {
     "--json": {"metavar": "FILE.json", "help": "the same for programs, with statuses and versions"},
 }
 _REPORT: dict[str, dict[str, Any]] = {
-    "data": {"metavar": "DATA", "nargs": "?", "help": "CSV, Parquet, Feather or Excel"},
-    **_GROUPS,
-    "--out": {"metavar": "FILE.html", "help": "the page; beside it FILE.ipynb and FILE.json are written"},
-    "--template": {
-        "metavar": "FILE.md",
-        "help": "a changed copy of the template; its code runs on this machine, so use only one that you trust",
+    "data": {"metavar": "DATA", "help": "CSV, Parquet, Feather or Excel"},
+    **_REQUIRED,
+    "--out": {
+        "required": True,
+        "metavar": "FILE.html",
+        "help": "the page; beside it FILE.ipynb and FILE.json are written",
     },
-    "--template-out": {"metavar": "FILE.md", "help": "write the built-in template, to be changed"},
 }
 _MOMENTS: dict[str, dict[str, Any]] = {
     "data": {

@@ -5,7 +5,7 @@ extra ``plot``.
 """
 
 from fairpca.plotting._curves import plot_group_curves
-from fairpca.plotting._points import plot_biplot, plot_densities, plot_directions, plot_projection
+from fairpca.plotting._points import plot_biplot, plot_projection
 from fairpca.plotting._style import (
     METHOD_STYLE,
     PALETTE,
@@ -26,8 +26,6 @@ __all__ = [
     "method_style",
     "new_axes",
     "plot_biplot",
-    "plot_densities",
-    "plot_directions",
     "plot_group_curves",
     "plot_projection",
     "use_style",

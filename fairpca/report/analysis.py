@@ -365,10 +365,6 @@ class Analysis:
             "intersections": plain(self.crossed.to_dict(orient="records")),
         }
 
-    def save_json(self, path: str | Path) -> None:
-        """Write every number of the report."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
-
 
 def analyse(
     data: Any,

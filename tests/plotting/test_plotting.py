@@ -113,7 +113,7 @@ def test_projection_draws_every_row_with_the_style_of_its_group():
     np.testing.assert_array_equal(thin.collections[0].get_offsets(), again.collections[0].get_offsets())
     given = plt.subplots()[1]
     assert plotting.plot_projection(sample.X, sample.sensitive_features, given) is given
-    with pytest.raises(ValueError, match="see plot_densities"):
+    with pytest.raises(ValueError, match="two or three can be drawn"):
         plotting.plot_projection(sample.X[:, :1], sample.sensitive_features)
 
 
@@ -121,33 +121,6 @@ def test_projection_in_space():
     sample = synthetic.lee_synthetic1(40, random_state=0)
     ax = plotting.plot_projection(sample.X, sample.sensitive_features)
     assert ax.name == "3d" and ax.get_zlabel() == "component 3" and legend_texts(ax) == ["0", "1"]
-
-
-def test_densities_integrate_to_one_and_match_scipy():
-    from scipy.stats import gaussian_kde
-
-    sample = synthetic.vu_toy()
-    z = sample.X[:, 1]
-    ax = plotting.plot_densities(z, sample.sensitive_features, bandwidth=0.3)
-    assert len(ax.lines) == 2 and ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
-    for g, line in enumerate(ax.lines):
-        x, y = line.get_data()
-        assert np.trapezoid(y, x) == pytest.approx(1, abs=2e-3)
-        rows = z[sample.sensitive_features == g]
-        np.testing.assert_allclose(y, gaussian_kde(rows, 0.3 / rows.std(ddof=1))(x), rtol=1e-6, atol=1e-12)
-    with pytest.raises(ValueError, match="one coordinate"):
-        plotting.plot_densities(sample.X, sample.sensitive_features)
-
-
-def test_directions_have_the_length_asked_for():
-    ax = plotting.plot_directions({"PCA": [2.0, 0.0], "fair": np.array([[1.0], [1.0]])}, length=3)
-    assert legend_texts(ax) == ["PCA", "fair"]
-    tips = [line.get_xydata()[-1] for line in ax.lines]
-    np.testing.assert_allclose(tips, [[3, 0], [3 / np.sqrt(2), 3 / np.sqrt(2)]])
-    lines = plotting.plot_directions({"axis": [0.0, 1.0]}, both_ways=True).lines
-    np.testing.assert_allclose(lines[0].get_xydata(), [[0, -1], [0, 1]])
-    with pytest.raises(ValueError, match="direction 'none'"):
-        plotting.plot_directions({"none": [0.0, 0.0]})
 
 
 def boxes_overlap(places, half):
@@ -209,7 +182,6 @@ def test_every_picture_can_be_drawn():
     plotting.use_style()
     fig, axes = plt.subplots(1, 2, figsize=(7, 3))
     plotting.plot_projection(sample.X, sample.sensitive_features, axes[0])
-    plotting.plot_directions({"PCA": [1, 0]}, axes[0])
     plotting.plot_biplot(np.eye(3)[:, :2], ["a", "b", "c"], axes[1])
     fig.canvas.draw()
     pixels = np.asarray(fig.canvas.buffer_rgba())

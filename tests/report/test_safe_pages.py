@@ -121,23 +121,6 @@ def test_text_is_escaped_wherever_it_enters(attack):
         assert attack not in text and html.escape(attack) in text
 
 
-def test_a_foreign_template_is_said_to_run(files, tmp_path, capsys):
-    data, template = tmp_path / "t.csv", tmp_path / "mine.md"
-    pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc")).assign(g=np.arange(80) % 2).to_csv(
-        data, index=False
-    )
-    assert cli.main(["report", "--template-out", str(template)]) == 0
-    marked = template.read_text() + "\n```{code-cell} ipython3\nprint('it <b>runs</b>')\n```\n"
-    template.write_text(marked)
-    command = ["report", str(data), "--sensitive", "g", "--methods", "pca", "--parts", "2", "--out"]
-    assert cli.main([*command, str(tmp_path / "r.html"), "--template", str(template)]) == 0
-    assert f"running the code of the template {template}" in capsys.readouterr().out
-    assert "it &lt;b&gt;runs&lt;/b&gt;" in (tmp_path / "r.html").read_text()
-    with pytest.raises(SystemExit):
-        cli.main(["report", "--help"])
-    assert "its code runs on this machine" in " ".join(capsys.readouterr().out.split())
-
-
 def test_frames_are_reported_too():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc")).assign(g=np.arange(80) % 2)
     study = analyse(frame, ["g"], methods=["pca"], parts=2, components=[1])
