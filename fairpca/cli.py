@@ -12,6 +12,7 @@ import glob
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import warnings
@@ -122,6 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
+    options.typed = shlex.join(["fairpca", *arguments])
     if not hasattr(options, "func"):
         parser.print_help()
         return 0
@@ -132,10 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt as stop:
-        kept = getattr(options, "template_out", None)
-        nothing = arguments[0] in (*_COMMANDS, "scoreboard") and arguments[0] != "data" and not kept
-        what = "Stopped; nothing was written." if nothing else "Stopped; what was finished is kept."
-        print(f"\nfairpca: {str(stop) or what}", file=sys.stderr)
+        what = "what was finished is kept" if arguments[0] == "data" else "nothing was written"
+        print(f"\nfairpca: {str(stop) or f'Stopped; {what}.'}", file=sys.stderr)
         return 130
     except _UNEXPECTED:
         raise
@@ -149,25 +149,25 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpca", description=fairpca.__doc__)
     parser.add_argument("--version", action="version", version=f"fairpca {fairpca.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, (text, declare, run) in _COMMANDS.items():
-        own = commands.add_parser(name, help=text)
-        if name == command:
-            declare(own)
-            own.set_defaults(func=run)
+    for name, (text, run, groups) in _COMMANDS.items():
+        own = commands.add_parser(name, help=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name != command:
+            continue
+        own.set_defaults(func=run)
+        own.epilog = {"fit": _parameters, "data": _actions}.get(name, str)()
+        for title, about, options in groups() if callable(groups) else groups:
+            group = own.add_argument_group(title, about) if title else own
+            for option, settings in options.items():
+                group.add_argument(option, **settings)
     return parser
 
 
 def help_texts() -> dict[str, str]:
     """Return what each command prints with ``--help``, from the parsers themselves."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = "88"  # the width of the text, whatever the terminal
-    try:
+    from unittest.mock import patch
+
+    with patch.dict(os.environ, COLUMNS="88"):  # the width of the text, whatever the terminal
         return {name: _commands(_parser(name))[name].format_help().strip() for name in _commands(_parser(""))}
-    finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -177,21 +177,6 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 # --------------------------------------------------------------------------------------------------------------------
 # What the commands on a user's table share
-
-
-def _add(group: Any, options: dict[str, dict[str, Any]]) -> None:
-    for name, settings in options.items():
-        group.add_argument(name, **settings)
-
-
-def _add_table(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Declare how a table is read and prepared."""
-    names = "column(s) with the groups; several are combined"
-    parser.add_argument("--sensitive", required=required, metavar=_COLUMNS, help=names)
-    parser.add_argument("--target", metavar="COLUMN", help="column that is to be predicted; it is not a feature")
-    quoted = "names with a comma stand in quotation marks: --drop '\"a,b\"'"
-    _add(parser.add_argument_group("preparing", quoted), _PREPARING)
-    _add(parser.add_argument_group("reading"), _READING)
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
@@ -315,33 +300,16 @@ def methods() -> dict[str, str]:
     return dict(sorted(known.items(), key=lambda item: (item[1] != "PCA", item[0])))
 
 
-def _add_fit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("method", metavar="METHOD", help=f"one of {', '.join(methods())}")
-    parser.add_argument(
-        "data",
-        nargs="+",
-        metavar="DATA",
-        help="CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input; or moments (.npz), "
-        "or several files, which are read in batches",
-    )
-    _add_table(parser, required=False)
-    parser.add_argument("--components", type=int, default=2, help="dimension of the projection (default 2)")
-    parser.add_argument("--out", metavar="FILE", help="CSV file for the projections and the groups")
-    parser.add_argument("--components-out", metavar="FILE", help="CSV file for the loadings of the components")
-    parser.add_argument("--model", metavar="FILE.npz", help="file for the model, for fairpca apply and fairpca inspect")
-    setting = "a parameter of the method, as its API page explains"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
-    parser.add_argument("--report", action="store_true", help="print each group's error and loss beside those of PCA")
-    infeasible = "mbfpca: write also what does not meet its tolerance tau"
-    parser.add_argument("--allow-infeasible", action="store_true", help=infeasible)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    if {"-h", "--help"} & set(sys.argv):
-        lines = ["parameters for --set, with their defaults:"]
-        for method, name in methods().items():
-            known = getattr(fairpca, name)().get_params()
-            known.pop("n_components")
-            lines.append(f"  {method:8}{', '.join(f'{key}={value}' for key, value in known.items())}")
-        parser.epilog = "\n".join(lines)
+def _parameters() -> str:
+    """Return the parameters of each method, for the help that is asked for."""
+    if not {"-h", "--help"} & set(sys.argv):
+        return ""
+    lines = ["parameters for --set, with their defaults:"]
+    for method, name in methods().items():
+        known = getattr(fairpca, name)().get_params()
+        known.pop("n_components")
+        lines.append(f"  {method:8}{', '.join(f'{key}={value}' for key, value in known.items())}")
+    return "\n".join(lines)
 
 
 def estimator_of(method: str, components: int, settings: list[str]) -> Any:
@@ -451,17 +419,6 @@ def _say_written(*names: str | None) -> None:
 
 # --------------------------------------------------------------------------------------------------------------------
 # moments, and fit on moments or on files that are read in batches
-
-
-def _add_moments(parser: argparse.ArgumentParser) -> None:
-    files = "Parquet or CSV files, folders, or globs; moments are merged"
-    parser.add_argument("data", nargs="+", metavar="DATA", help=files)
-    parser.add_argument("--sensitive", required=True, metavar=_COLUMNS, help="column(s) with the groups")
-    parser.add_argument("--features", default="", metavar=_COLUMNS, help="columns to take (default: all others)")
-    parser.add_argument("--drop", default="", metavar=_COLUMNS, help="columns that are no features")
-    parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
-    parser.add_argument("--out", required=True, metavar="FILE.npz", help="file for the moments")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _moments(options: argparse.Namespace) -> int:
@@ -579,17 +536,6 @@ def _read_moments(options: argparse.Namespace) -> GroupMoments:
 # apply, inspect
 
 
-def _add_apply(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.npz", help="what fairpca fit --model has written")
-    rows = "new rows, with the columns of the training table; groups not needed"
-    parser.add_argument("data", metavar="DATA", help=rows)
-    parser.add_argument("--out", required=True, metavar="FILE", help="CSV file for the projections")
-    parser.add_argument("--with", default="", dest="beside", metavar=_COLUMNS, help="columns to write as well")
-    levels = "refuse them, or give them no indicator"
-    parser.add_argument("--unknown-levels", default="error", choices=("error", "none"), help=levels)
-    _add(parser.add_argument_group("reading"), _READING)
-
-
 def _apply(options: argparse.Namespace) -> int:
     import pandas as pd
 
@@ -616,11 +562,6 @@ def _apply(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.npz", help="what fairpca fit --model has written")
-    parser.add_argument("--json", action="store_true", help="print everything, for a program")
-
-
 def _inspect(options: argparse.Namespace) -> int:
     import json
 
@@ -638,34 +579,12 @@ def _inspect(options: argparse.Namespace) -> int:
 # compare, report, choose
 
 
-def _add_comparing(parser: argparse.ArgumentParser, components: str | None) -> None:
-    group = parser.add_argument_group("comparing")
-    shown = components or "two, and as many as keep half of the variance"
-    named = "names, or all; default those that take seconds on any table"
-    group.add_argument("--components", default=components, metavar="D[,D]", help=f"dimensions (default {shown})")
-    group.add_argument("--methods", metavar="NAME[,NAME]", help=named)
-    group.add_argument("--positive", metavar="VALUE", help="of the target: a positive decision (default: the later)")
-    group.add_argument("--parts", type=int, default=5, help="of the cross-fitting (default 5)")
-    group.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
-    group.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
-
-
-def _add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", help="CSV, Parquet, Feather or Excel; '-': standard input")
-    _add_table(parser)
-    _add_comparing(parser, "2")
-    parser.add_argument("--out", metavar="FILE.csv", help="all estimates with their intervals")
-    parser.add_argument("--json", metavar="FILE.json", help="the same for programs, with statuses and versions")
-    parser.add_argument("--html", metavar="FILE.html", help="one self-contained page")
-
-
 def _compare(options: argparse.Namespace) -> int:
     from fairpca.report import compare
-    from fairpca.report.page import comparison_page
     from fairpca.tables.roles import words_of
     from fairpca.tables.writing import csv_bytes
 
-    wanted = {"--out": options.out, "--json": options.json, "--html": options.html}
+    wanted = {"--out": options.out, "--json": options.json}
     dimensions = _dimensions(options.components)
     with Outputs(wanted, [options.data]) as outputs:
         prepared = _prepare(options)
@@ -685,8 +604,6 @@ def _compare(options: argparse.Namespace) -> int:
                 progress=progress,
             )
         contents = {"--out": csv_bytes(found.frame), "--json": found.json_text().encode()}
-        if options.html:
-            contents["--html"] = comparison_page(found, f"Comparison on {prepared.source}").encode()
         for line in found.summary():
             print(printable(line))
         outputs.write(contents)
@@ -694,75 +611,37 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", nargs="?", help="CSV, Parquet, Feather or Excel")
-    _add_table(parser, required=False)
-    _add_comparing(parser, None)
-    parser.add_argument("--out", metavar="FILE.html", help="the page; beside it FILE.ipynb and FILE.json are written")
-    changed = "a changed copy of the template; its code runs on this machine, so use only one that you trust"
-    parser.add_argument("--template", metavar="FILE.md", help=changed)
-    parser.add_argument("--template-out", metavar="FILE.md", help="write the built-in template, to be changed")
-
-
 def _report(options: argparse.Namespace) -> int:
-    from fairpca.report.build import template_text
+    from fairpca.report.build import built_report
 
-    inputs = [options.data, options.template]
-    if options.template_out:
-        Outputs({"--template-out": options.template_out}, inputs).write({"--template-out": template_text().encode()})
-        print(f"wrote {options.template_out}")
-        if not options.data:
-            return 0
-    needed = {"data": "the name of a table", "sensitive": "--sensitive COLUMN", "out": "--out FILE.html"}
-    absent = [what for name, what in needed.items() if not getattr(options, name)]
-    if absent:
-        raise ValueError(f"A report needs {' and '.join(absent)}.")
     if options.data == "-":
         raise ValueError("A report names its table, so it cannot be standard input; give the name of a file.")
     if options.out == "-":
         raise ValueError(
             "A report is three files, so --out cannot be standard output; give a name such as report.html."
         )
+    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     base = Path(options.out)
     files = {"--out": base, "notebook": base.with_suffix(".ipynb"), "json": base.with_suffix(".json")}
-    with Outputs(files, inputs) as outputs:
-        made = _built_report(options, template_text)
+    with Outputs(files, [options.data]) as outputs:
+        prepared = _prepare(options)  # errors are found here, before anything is computed
+        settings: dict[str, Any] = {
+            "components": None if options.components is None else _dimensions(options.components),
+            "methods": _split(options.methods, "--methods") if options.methods else None,
+            **{name: getattr(options, name) for name in ("positive", "parts", "level", "seed", "missing_groups")},
+            "rules": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(prepared.rules).items()},
+            "reading": _reading(options),
+            "cut": _cuts(options.cut),
+            "merge_below": options.merge_groups_below,
+            "command": options.typed,
+        }
+        groups = list(prepared.groups.columns)
+        parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
+        with _progress_bar() as progress:
+            made = built_report(parameters, progress)
         outputs.write({"--out": made["html"], "notebook": made["ipynb"], "json": made["json"]})
         _say_written(*map(str, files.values()))
     return 0
-
-
-def _built_report(options: argparse.Namespace, template_text: Callable[[], str]) -> dict[str, bytes]:
-    from fairpca.report.build import built_report
-    from fairpca.tables.encoding import read_text_file
-
-    os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
-    text = read_text_file(options.template) if options.template else template_text()
-    if options.template:
-        print(printable(f"running the code of the template {options.template}, which may do anything that you may"))
-    prepared = _prepare(options)  # errors are found here, before anything is computed
-    settings: dict[str, Any] = {
-        "components": None if options.components is None else _dimensions(options.components),
-        "methods": _split(options.methods, "--methods") if options.methods else None,
-        **{name: getattr(options, name) for name in ("positive", "parts", "level", "seed", "missing_groups")},
-        "rules": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(prepared.rules).items()},
-        "reading": _reading(options),
-        "cut": _cuts(options.cut),
-        "merge_below": options.merge_groups_below,
-    }
-    groups = list(prepared.groups.columns)
-    parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}
-    with _progress_bar() as progress:
-        return built_report(text, parameters, progress)
-
-
-def _add_choose(parser: argparse.ArgumentParser) -> None:
-    from fairpca.report import QUESTIONS
-
-    for question in QUESTIONS:
-        parser.add_argument(f"--{question.key}", choices=tuple(question.answers), help=question.text)
-    parser.add_argument("--data", default="DATA", metavar="FILE", help="your table, for the commands")
-    parser.add_argument("--sensitive", default="COLUMN", metavar="COLUMN", help="its column with the groups")
 
 
 def _choose(options: argparse.Namespace) -> int:
@@ -798,19 +677,17 @@ def _asked(question: Any) -> str:
 # data
 
 
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    actions = {
-        "list": "all data sets with their sizes and where they are",
-        "info": "source, groups, licence and known concerns",
-        "export": "write as CSV, to try the other commands on",
-        "fetch": "download what is neither bundled, nor in the cache, nor in a mirror",
-        "verify": "compare the checksums of all files that are here",
-    }
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n".join(["actions:", *(f"  {name:8}{text}" for name, text in actions.items())])
-    parser.add_argument("action", choices=tuple(actions), help="what to do, see below")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all; info and export take one)")
-    parser.add_argument("--out", metavar="FILE", help="of export; default NAME.csv; '-': standard output")
+_ACTIONS = {
+    "list": "all data sets with their sizes and where they are",
+    "info": "source, groups, licence and known concerns",
+    "export": "write as CSV, to try the other commands on",
+    "fetch": "download what is neither bundled, nor in the cache, nor in a mirror",
+    "verify": "compare the checksums of all files that are here",
+}
+
+
+def _actions() -> str:
+    return "\n".join(["actions:", *(f"  {name:8}{text}" for name, text in _ACTIONS.items())])
 
 
 def _data(options: argparse.Namespace) -> int:
@@ -819,18 +696,21 @@ def _data(options: argparse.Namespace) -> int:
     unknown = [name for name in options.names if name not in datasets.names()]
     if unknown:
         raise ValueError(f"No data set is called {', '.join(unknown)}; there are: {', '.join(datasets.names())}.")
-    if options.action in ("info", "export"):
-        if len(options.names) != 1:
-            raise ValueError(f"fairpca data {options.action} takes the name of one data set; see fairpca data list.")
-        (options.name,) = options.names
-    return {"list": _list, "info": _info, "export": _export, "fetch": _fetch, "verify": _verify}[options.action](
-        options
-    )
+    if options.action == "list":
+        return _list()
+    if options.action in ("fetch", "verify"):
+        return _fetch_or_verify(options)
+    if len(options.names) != 1:
+        raise ValueError(f"fairpca data {options.action} takes the name of one data set; see fairpca data list.")
+    (name,) = options.names
+    if options.action == "export":
+        return _export(name, options.out or f"{name}.csv")
+    print(f"{datasets.describe(name)}\nWhere: {datasets.where(name)}")
+    return 0
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list() -> int:
     from fairpca import datasets
-    from fairpca.datasets import cache_folder, mirror_folder
 
     print(f"{'name':<16}{'rows':>7}{'features':>10}  {'groups':<48}{'where':<9}paper")
     for name in datasets.names():
@@ -838,75 +718,181 @@ def _list(options: argparse.Namespace) -> int:
         sizes = ", ".join(f"{word} {n}" for word, n in zip(entry.group_names, entry.group_sizes, strict=True))
         place = datasets.where(name)
         print(f"{name:<16}{entry.n_samples:>7}{entry.n_features:>10}  {sizes:<48}{place:<9}{entry.paper}")
-    print(f"\ncache: {cache_folder()}\nmirror: {mirror_folder() or 'none (FAIRPCA_MIRROR is not set)'}")
+    print(
+        f"\ncache: {datasets.cache_folder()}\nmirror: {datasets.mirror_folder() or 'none (FAIRPCA_MIRROR is not set)'}"
+    )
     return 0
 
 
-def _info(options: argparse.Namespace) -> int:
-    from fairpca import datasets
-
-    print(f"{datasets.describe(options.name)}\nWhere: {datasets.where(options.name)}")
-    return 0
-
-
-def _export(options: argparse.Namespace) -> int:
+def _export(name: str, out: str) -> int:
     """Write features, the column `group`, and the column `label` where there is one."""
     from fairpca.datasets import load
     from fairpca.tables.writing import csv_bytes
 
-    out = options.out or f"{options.name}.csv"
     with Outputs({"--out": out}) as outputs:
-        data = load(options.name, as_frame=True)
+        data = load(name, as_frame=True)
         table = data.X.assign(group=data.sensitive_features.astype(str).to_numpy())
         if data.y is not None:
             table["label"] = data.y.to_numpy()
-        if len(table.columns) != data.X.shape[1] + 1 + (data.y is not None):
-            raise ValueError(f"{options.name} has a feature called group or label; nothing is written.")
         outputs.write({"--out": csv_bytes(table)})
     if out != "-":
         print(f"wrote {out}: {len(table)} rows; try: fairpca fit minmax {out} --sensitive group --out projected.csv")
     return 0
 
 
-def _fetch(options: argparse.Namespace) -> int:
-    from fairpca.datasets import DataError, fetch, names
+def _fetch_or_verify(options: argparse.Namespace) -> int:
+    """Return 1 when one cannot be had, or is not the pinned one; to verify what is not here is not an error."""
+    from fairpca import datasets
 
     failed = 0
-    for name in options.names or names():
+    for name in options.names or datasets.names():
         try:
-            print(f"{name}: {fetch(name, progress=sys.stderr.isatty())[name]}", flush=True)
-        except DataError as error:
+            if options.action == "fetch":
+                print(f"{name}: {datasets.fetch(name, progress=sys.stderr.isatty())}", flush=True)
+            elif (place := datasets.verify(name)) == "missing":
+                print(f"{name}: not here (fairpca data fetch {name})")
+            else:
+                print(f"{name}: {place}, checksums agree")
+        except datasets.DataError as error:
             failed = 1
             print(f"{name}: {error}", file=sys.stderr)
     return failed
 
 
-def _verify(options: argparse.Namespace) -> int:
-    """Exit code 1 when a file is not the pinned one; a data set that is not here is not an error."""
-    from fairpca.datasets import names, verify
-
-    failed = 0
-    for name, place, error in verify(options.names or names()):
-        if error is not None:
-            failed = 1
-            print(f"{name}: {error}", file=sys.stderr)
-        elif place == "missing":
-            print(f"{name}: not here (fairpca data fetch {name})")
-        else:
-            print(f"{name}: {place}, checksums agree")
-    return failed
+# --------------------------------------------------------------------------------------------------------------------
+# The options of each command
 
 
-# What each command does, where its options are declared, and what runs it.
-_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
-    "fit": ("fit a method to the rows of a table; write projections and model", _add_fit, _fit),
-    "apply": ("apply a model to new rows", _add_apply, _apply),
-    "inspect": ("say what is in a model file", _add_inspect, _inspect),
-    "compare": ("compare methods and dimensions on a table", _add_compare, _compare),
-    "report": ("one page about one table", _add_report, _report),
-    "moments": ("read files once and write their group moments", _add_moments, _moments),
-    "choose": ("ask what matters, and print the commands that follow", _add_choose, _choose),
-    "data": ("list, describe, export, fetch and verify the data sets", _add_data, _data),
+_GROUPS: dict[str, dict[str, Any]] = {
+    "--sensitive": {"metavar": _COLUMNS, "help": "column(s) with the groups; several are combined"},
+    "--target": {"metavar": "COLUMN", "help": "column that is to be predicted; it is not a feature"},
+}
+_REQUIRED = {**_GROUPS, "--sensitive": {**_GROUPS["--sensitive"], "required": True}}
+_TABLE = (
+    ("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'", _PREPARING),
+    ("reading", None, _READING),
+)
+_FIT: dict[str, dict[str, Any]] = {
+    "method": {"metavar": "METHOD", "help": f"one of {', '.join(methods())}"},
+    "data": {
+        "nargs": "+",
+        "metavar": "DATA",
+        "help": "CSV (any separator, also compressed), Parquet, Feather, Excel; '-': standard input; or moments "
+        "(.npz), or several files, which are read in batches",
+    },
+    **_GROUPS,
+    "--components": {"type": int, "default": 2, "help": "dimension of the projection (default 2)"},
+    "--out": {"metavar": "FILE", "help": "CSV file for the projections and the groups"},
+    "--components-out": {"metavar": "FILE", "help": "CSV file for the loadings of the components"},
+    "--model": {"metavar": "FILE.npz", "help": "file for the model, for fairpca apply and fairpca inspect"},
+    "--set": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "dest": "settings",
+        "help": "a parameter of the method, as its API page explains",
+    },
+    "--report": {"action": "store_true", "help": "print each group's error and loss beside those of PCA"},
+    "--allow-infeasible": {
+        "action": "store_true",
+        "help": "mbfpca: write also what does not meet its tolerance tau",
+    },
+}
+_MODEL: dict[str, dict[str, Any]] = {"model": {"metavar": "MODEL.npz", "help": "what fairpca fit --model has written"}}
+_APPLY: dict[str, dict[str, Any]] = {
+    **_MODEL,
+    "data": {"metavar": "DATA", "help": "new rows, with the columns of the training table; groups not needed"},
+    "--out": {"required": True, "metavar": "FILE", "help": "CSV file for the projections"},
+    "--with": {"default": "", "dest": "beside", "metavar": _COLUMNS, "help": "columns to write as well"},
+    "--unknown-levels": {
+        "default": "error",
+        "choices": ("error", "none"),
+        "help": "refuse them, or give them no indicator",
+    },
+}
+_COMPARING: dict[str, dict[str, Any]] = {
+    "--components": {
+        "metavar": "D[,D]",
+        "help": "dimensions (default two, and as many as keep half of the variance)",
+    },
+    "--methods": {
+        "metavar": "NAME[,NAME]",
+        "help": "names, or all; default those that take seconds on any table",
+    },
+    "--positive": {"metavar": "VALUE", "help": "of the target: a positive decision (default: the later)"},
+    "--parts": {"type": int, "default": 5, "help": "of the cross-fitting (default 5)"},
+    "--level": {"type": float, "default": 0.95, "help": "of the intervals (default 0.95)"},
+    "--seed": {"type": int, "default": 0, "help": "of everything random (default 0)"},
+}
+_TWO = {"default": "2", "metavar": "D[,D]", "help": "dimensions (default 2)"}
+_COMPARE: dict[str, dict[str, Any]] = {
+    "data": {"metavar": "DATA", "help": "CSV, Parquet, Feather or Excel; '-': standard input"},
+    **_REQUIRED,
+    "--out": {"metavar": "FILE.csv", "help": "all estimates with their intervals"},
+    "--json": {"metavar": "FILE.json", "help": "the same for programs, with statuses and versions"},
+}
+_REPORT: dict[str, dict[str, Any]] = {
+    "data": {"metavar": "DATA", "help": "CSV, Parquet, Feather or Excel"},
+    **_REQUIRED,
+    "--out": {
+        "required": True,
+        "metavar": "FILE.html",
+        "help": "the page; beside it FILE.ipynb and FILE.json are written",
+    },
+}
+_MOMENTS: dict[str, dict[str, Any]] = {
+    "data": {
+        "nargs": "+",
+        "metavar": "DATA",
+        "help": "Parquet or CSV files, folders, or globs; moments are merged",
+    },
+    "--sensitive": {"required": True, "metavar": _COLUMNS, "help": "column(s) with the groups"},
+    "--features": {"default": "", "metavar": _COLUMNS, "help": "columns to take (default: all others)"},
+    "--drop": {"default": "", "metavar": _COLUMNS, "help": "columns that are no features"},
+    "--weight": {"metavar": "COLUMN", "help": "column with the weights of the rows"},
+    "--out": {"required": True, "metavar": "FILE.npz", "help": "file for the moments"},
+    "--quiet": {"action": "store_true", "help": "no progress"},
+}
+_DATA: dict[str, dict[str, Any]] = {
+    "action": {"choices": tuple(_ACTIONS), "help": "what to do, see below"},
+    "names": {
+        "nargs": "*",
+        "metavar": "NAME",
+        "help": "data sets (default: all; info and export take one)",
+    },
+    "--out": {"metavar": "FILE", "help": "of export; default NAME.csv; '-': standard output"},
+}
+
+
+def _choosing() -> list[tuple[str, None, dict[str, dict[str, Any]]]]:
+    from fairpca.report import QUESTIONS
+
+    asked: dict[str, dict[str, Any]] = {
+        f"--{question.key}": {"choices": tuple(question.answers), "help": question.text} for question in QUESTIONS
+    }
+    asked["--data"] = {"default": "DATA", "metavar": "FILE", "help": "your table, for the commands"}
+    asked["--sensitive"] = {"default": "COLUMN", "metavar": "COLUMN", "help": "its column with the groups"}
+    return [("", None, asked)]
+
+
+# What each command does, what runs it, and its options by group: title, text and options of the parser.
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], int], Any]] = {
+    "fit": ("fit a method to the rows of a table; write projections and model", _fit, [("", None, _FIT), *_TABLE]),
+    "apply": ("apply a model to new rows", _apply, [("", None, _APPLY), _TABLE[1]]),
+    "inspect": (
+        "say what is in a model file",
+        _inspect,
+        [("", None, {**_MODEL, "--json": {"action": "store_true", "help": "print everything, for a program"}})],
+    ),
+    "compare": (
+        "compare methods and dimensions on a table",
+        _compare,
+        [("", None, _COMPARE), *_TABLE, ("comparing", None, {**_COMPARING, "--components": _TWO})],
+    ),
+    "report": ("one page about one table", _report, [("", None, _REPORT), *_TABLE, ("comparing", None, _COMPARING)]),
+    "moments": ("read files once and write their group moments", _moments, [("", None, _MOMENTS)]),
+    "choose": ("ask what matters, and print the commands that follow", _choose, _choosing),
+    "data": ("list, describe, export, fetch and verify the data sets", _data, [("", None, _DATA)]),
 }
 
 

@@ -16,7 +16,7 @@ from fairpca.datasets._dataset import Dataset, standardise
 from fairpca.datasets._download import ChecksumError, DataError, cache_folder, mirror_folder
 from fairpca.datasets._fetch import digest, fetch, verify, where
 from fairpca.datasets._lfw import load_lfw, load_lfw_24x24
-from fairpca.datasets._tables import example, load_credit, load_synthetic1, load_synthetic2, load_table, split_text
+from fairpca.datasets._tables import example, load_credit, load_synthetic1, load_synthetic2, load_table
 
 __all__ = [
     "ChecksumError",
@@ -32,7 +32,6 @@ __all__ = [
     "load",
     "mirror_folder",
     "names",
-    "split_text",
     "standardise",
     "verify",
     "where",

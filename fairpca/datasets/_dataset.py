@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairpca.datasets._catalog import CATALOG
+
 __all__ = ["Dataset", "standardise"]
 
 
@@ -52,26 +54,20 @@ class Dataset:
 
 
 def make_dataset(
-    name: str,
-    description: str,
-    X: np.ndarray,
-    y: np.ndarray | None,
-    codes: np.ndarray,
-    group_names: tuple[str, ...],
-    feature_names: tuple[str, ...],
-    *,
-    as_frame: bool,
+    name: str, X: np.ndarray, y: np.ndarray | None, codes: np.ndarray, feature_names: tuple[str, ...], as_frame: bool
 ) -> Dataset:
-    """Dress plain arrays as a :class:`Dataset`."""
-    codes = np.asarray(codes).astype(np.int64)
-    features: Any = X
-    label: Any = y
-    sensitive: Any = np.array(group_names)[codes]
+    """Make a :class:`Dataset` of plain arrays and what the catalog knows."""
+    entry, codes = CATALOG[name], np.asarray(codes).astype(np.int64)
+    label: Any = None if y is None else np.array(y)
+    if y is not None and np.array_equal(whole := label.astype(np.int64), label):
+        label = whole
+    features: Any = np.ascontiguousarray(X)
+    sensitive: Any = np.array(entry.group_names)[codes]
     if as_frame:
-        features = pd.DataFrame(X, columns=list(feature_names))
-        label = None if y is None else pd.Series(y, name="label")
-        sensitive = pd.Series(pd.Categorical(sensitive, categories=list(group_names)), name="group")
-    return Dataset(features, label, sensitive, feature_names, name, description, group_names, codes)
+        features = pd.DataFrame(features, columns=list(feature_names))
+        label = None if y is None else pd.Series(label, name="label")
+        sensitive = pd.Series(pd.Categorical(sensitive, categories=list(entry.group_names)), name="group")
+    return Dataset(features, label, sensitive, feature_names, name, entry.description, entry.group_names, codes)
 
 
 def standardise(train: np.ndarray, *others: np.ndarray, ddof: int = 0, scale: bool = True) -> list[np.ndarray]:

@@ -19,17 +19,15 @@ __all__ = [
     "ChecksumError",
     "DataError",
     "Upstream",
-    "bundled_digest",
-    "bundled_names",
     "cache_folder",
     "download",
-    "faces_digest",
     "fetch_upstream",
-    "find_upstream",
+    "find_file",
     "make_folder",
     "mirror_folder",
     "read_bundled",
     "read_upstream",
+    "registry",
     "upstream",
     "verify_bytes",
 ]
@@ -93,31 +91,27 @@ def verify_bytes(content: bytes, expected: str, source: str, advice: str) -> Non
 
 
 def read_bundled(name: str) -> bytes:
-    """Return the verified text of one file of ``data/raw``."""
-    path = data_path("raw") / name
+    """Return the verified text of one table of ``data/raw``, by its key in the registry."""
+    entry = registry()["bundled"][name]
+    path = data_path("raw") / entry.get("file", name)
     advice = "Reinstall the package, or restore data/raw (python data/make_data.py)."
     try:
-        text = lzma.decompress(path.read_bytes())
+        text = lzma.decompress(path.read_bytes())[entry.get("start", 0) :][: entry.get("size")]
     except (OSError, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be read ({error}). {advice}") from error
-    verify_bytes(text, bundled_digest(name), str(path), advice)
+    verify_bytes(text, entry["sha256"], f"{path}: {name}" if "file" in entry else str(path), advice)
     return text
 
 
-def find_upstream(file: Upstream) -> Path | None:
-    """Return the copy of an upstream file in the cache, else in the mirror, else None."""
-    places = [cache_folder() / file.mirror_path]
-    mirror = mirror_folder()
-    if mirror is not None:
-        places.append(mirror / file.mirror_path)
+def find_file(path: str) -> Path | None:
+    """Return the copy of a file in the cache, else in the mirror, else None."""
+    places = [folder / path for folder in (cache_folder(), mirror_folder()) if folder is not None]
     return next((place for place in places if place.is_file()), None)
 
 
 def read_upstream(file: Upstream, name: str) -> bytes:
     """Return the verified bytes of an upstream file that the data set `name` needs."""
-    path = find_upstream(file)
-    if path is None:
-        path = fetch_upstream(file, name, progress=False)
+    path = find_file(file.mirror_path) or fetch_upstream(file, name, progress=False)
     content = path.read_bytes()
     verify_bytes(content, file.sha256, str(path), f"Delete it and run: fairpca data fetch {name}")
     return content
@@ -187,36 +181,12 @@ class Upstream:
 
 
 @cache
-def _registry() -> dict[str, Any]:
-    return json.loads(REGISTRY_FILE.read_text(encoding="utf-8"))
-
-
-def bundled_names() -> list[str]:
-    """File names in ``data/raw``."""
-    return sorted(_registry()["bundled"])
-
-
-def bundled_digest(name: str) -> str:
-    """SHA-256 of the text inside a file of ``data/raw``."""
-    return str(_registry()["bundled"][name]["sha256"])
+def registry() -> dict[str, Any]:
+    """Return the pinned files: ``bundled`` by name, ``upstream`` by key, and the ``faces``."""
+    found: dict[str, Any] = json.loads(REGISTRY_FILE.read_text(encoding="utf-8"))
+    return found
 
 
 def upstream(key: str) -> Upstream:
     """Return the pinned upstream file `key`, for instance ``"biodeg"`` or ``"synthetic2/20/train_1"``."""
-    return Upstream(**_registry()["upstream"][key])
-
-
-def upstream_keys() -> list[str]:
-    """Return all keys that :func:`upstream` knows."""
-    return sorted(_registry()["upstream"])
-
-
-def faces_digest() -> str:
-    """SHA-256 of the faces' images, thirds and sex, concatenated."""
-    return str(_registry()["faces"]["content_sha256"])
-
-
-def faces_source() -> tuple[str, str]:
-    """Repository and commit that the faces come from."""
-    faces = _registry()["faces"]
-    return str(faces["repository"]), str(faces["commit"])
+    return Upstream(**registry()["upstream"][key])

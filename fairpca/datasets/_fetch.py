@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fairpca._resources import data_path
 from fairpca._validation import check_choice
 from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._download import (
-    DataError,
     Upstream,
-    bundled_digest,
-    bundled_names,
     cache_folder,
-    faces_digest,
     fetch_upstream,
-    find_upstream,
+    find_file,
     read_bundled,
+    registry,
     upstream,
-    upstream_keys,
     verify_bytes,
 )
-from fairpca.datasets._lfw import fetch_faces, find_faces, read_faces
+from fairpca.datasets._lfw import FACES_FILE, fetch_faces, read_faces
 
 __all__ = ["digest", "fetch", "verify", "where"]
 
@@ -31,7 +25,18 @@ _FACES = ("lfw", "lfw_24x24")
 
 
 def _upstream_files(name: str) -> list[Upstream]:
-    return [upstream(key) for key in upstream_keys() if key.split("/")[0] == name]
+    return [upstream(key) for key in sorted(registry()["upstream"]) if key.split("/")[0] == name]
+
+
+def _bundled_files(name: str) -> list[str]:
+    return [file for file in registry()["bundled"] if file in (f"{name}.csv.xz", f"{name}_splits.csv.xz")]
+
+
+def _needed(name: str) -> list[tuple[Upstream | None, Path | None]]:
+    """Return each file that is not bundled (None: the faces) and its copy (None: missing)."""
+    if name in _FACES:
+        return [(None, find_file(FACES_FILE))]
+    return [(file, find_file(file.mirror_path)) for file in _upstream_files(name)]
 
 
 def where(name: str) -> str:
@@ -51,11 +56,10 @@ def where(name: str) -> str:
     check_choice("name", name, tuple(CATALOG))
     if CATALOG[name].bundled:
         return "bundled"
-    found = [find_faces()] if name in _FACES else [find_upstream(file) for file in _upstream_files(name)]
-    paths = [path for path in found if path is not None]
-    if len(paths) < len(found):
+    paths = [path for _, path in _needed(name)]
+    if None in paths:
         return "missing"
-    return "cache" if all(path.is_relative_to(cache_folder()) for path in paths) else "mirror"
+    return "cache" if all(path.is_relative_to(cache_folder()) for path in paths if path) else "mirror"
 
 
 def digest(name: str) -> str:
@@ -71,89 +75,67 @@ def digest(name: str) -> str:
     str
     """
     check_choice("name", name, tuple(CATALOG))
-    pins = [bundled_digest(file) for file in bundled_names() if file.partition(".")[0] in (name, f"{name}_splits")]
+    pins = [registry()["bundled"][file]["sha256"] for file in sorted(_bundled_files(name))]
     pins += [file.sha256 for file in _upstream_files(name)]
-    pins += [faces_digest()] if name in _FACES else []
+    pins += [registry()["faces"]["content_sha256"]] if name in _FACES else []
     return hashlib.sha256("\n".join(pins).encode()).hexdigest()
 
 
-def fetch(names: str | Iterable[str] | None = None, *, progress: bool = False) -> dict[str, str]:
-    """Make data sets available for work without a network.
+def fetch(name: str, *, progress: bool = False) -> str:
+    """Make a data set available for work without a network; a bad copy in the cache is replaced.
 
     Parameters
     ----------
-    names : str or iterable of str, optional
-        Data sets; all by default.
+    name : str
+        One of :func:`~fairpca.datasets.names`.
     progress : bool, default=False
         Show progress bars.
 
     Returns
     -------
-    dict
-        Where each data set is now: ``"bundled"``, ``"cache"`` or ``"mirror"``.
+    str
+        Where it is now: ``"bundled"``, ``"cache"`` or ``"mirror"``.
 
     Raises
     ------
     DataError
-        If one cannot be had.  Nothing half-written is left in the cache.
+        If it cannot be had.  Nothing half-written is left in the cache.
     """
-    wanted = [names] if isinstance(names, str) else list(CATALOG if names is None else names)
-    for name in wanted:
-        check_choice("name", name, tuple(CATALOG))
-    return {name: _fetch_one(name, progress) for name in wanted}
-
-
-def _fetch_one(name: str, progress: bool) -> str:
-    """Get what is missing; a bad copy in the cache is replaced, a bad one elsewhere is an error."""
-    for file in _upstream_files(name):
-        path = find_upstream(file)
-        if path is None or path.is_relative_to(cache_folder()):
-            fetch_upstream(file, name, progress=progress)
-    if name in _FACES:
-        path = find_faces()
-        if path is None or path.is_relative_to(cache_folder()):
+    check_choice("name", name, tuple(CATALOG))
+    for file, path in _needed(name):
+        if path is not None and not path.is_relative_to(cache_folder()):
+            continue  # a bad one in the mirror is an error below
+        if file is None:
             fetch_faces(progress=progress)
-    for _ in verify_files(name):
-        continue
-    return where(name)
+        else:
+            fetch_upstream(file, name, progress=progress)
+    return verify(name)
 
 
-def verify_files(name: str) -> Iterator[Path]:
-    """Yield the files of a data set that are there, each after its checksum was compared."""
-    if CATALOG[name].bundled or name == "synthetic2":
-        for file in bundled_names():
-            if file == f"{name}.csv.xz" or file == f"{name}_splits.csv.xz":
-                read_bundled(file)
-                yield data_path("raw") / file
-    for needed in _upstream_files(name):
-        path = find_upstream(needed)
-        if path is not None:
-            verify_bytes(path.read_bytes(), needed.sha256, str(path), f"Delete it and run: fairpca data fetch {name}")
-            yield path
-    faces = find_faces() if name in _FACES else None
-    if faces is not None:
-        read_faces(faces)
-        yield faces
-
-
-def verify(names: Iterable[str]) -> Iterator[tuple[str, str, DataError | None]]:
-    """Compare the checksums of all files that are here.
+def verify(name: str) -> str:
+    """Compare the checksums of all files of a data set that are here.
 
     Parameters
     ----------
-    names : iterable of str
-        Data sets.
+    name : str
+        One of :func:`~fairpca.datasets.names`.
 
-    Yields
+    Returns
+    -------
+    str
+        Its place, as :func:`where` tells it; what is not here is not an error.
+
+    Raises
     ------
-    tuple of str, str and DataError or None
-        Name, place as in :func:`where`, and the error found if any.
+    DataError
+        If a file is not the pinned one.
     """
-    for name in names:
-        try:
-            for _ in verify_files(name):
-                continue
-        except DataError as error:
-            yield name, where(name), error
-        else:
-            yield name, where(name), None
+    check_choice("name", name, tuple(CATALOG))
+    for bundled in _bundled_files(name):
+        read_bundled(bundled)
+    for file, path in _needed(name):
+        if path is not None and file is None:
+            read_faces(path)
+        elif path is not None and file is not None:
+            verify_bytes(path.read_bytes(), file.sha256, str(path), f"Delete it and run: fairpca data fetch {name}")
+    return where(name)

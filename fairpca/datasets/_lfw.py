@@ -7,6 +7,7 @@ rest in thirds (`thirds`, int8), and are known by a checksum over these arrays, 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import re
@@ -19,20 +20,18 @@ import numpy as np
 
 from fairpca._files import Outputs
 from fairpca._validation import check_choice, check_number
-from fairpca.datasets._catalog import CATALOG
 from fairpca.datasets._dataset import Dataset, make_dataset
 from fairpca.datasets._download import (
     ChecksumError,
     DataError,
     cache_folder,
     download,
-    faces_digest,
-    faces_source,
+    find_file,
     make_folder,
-    mirror_folder,
+    registry,
 )
 
-__all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "find_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
+__all__ = ["FACES_FILE", "IMAGE_SHAPE", "fetch_faces", "load_lfw", "load_lfw_24x24", "read_faces"]
 
 FACES_FILE = "lfw_49x36.npz"
 IMAGE_SHAPE = (49, 36)
@@ -53,54 +52,40 @@ def content_digest(images: np.ndarray, thirds: np.ndarray, sex: np.ndarray) -> s
     return digest.hexdigest()
 
 
-def find_faces() -> Path | None:
-    """Return the file with the faces in the cache, else in the mirror, else None."""
-    places = [folder / FACES_FILE for folder in (cache_folder(), mirror_folder()) if folder is not None]
-    return next((place for place in places if place.is_file()), None)
-
-
 def read_faces(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return images, thirds and sex from a file, verified by their contents."""
     advice = "Delete the file and run: fairpca data fetch lfw"
     try:
         with np.load(path, allow_pickle=False) as archive:
-            images, thirds, sex = archive["images"], archive["thirds"], archive["sex"]
+            faces = archive["images"], archive["thirds"], archive["sex"]
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} does not hold the faces ({type(error).__name__}: {error}). {advice}") from error
-    actual, expected = content_digest(images, thirds, sex), faces_digest()
+    _check(*faces, str(path), advice)
+    return faces
+
+
+def _check(images: np.ndarray, thirds: np.ndarray, sex: np.ndarray, source: str, advice: str) -> None:
+    actual, expected = content_digest(images, thirds, sex), registry()["faces"]["content_sha256"]
     if actual != expected:
-        raise ChecksumError(f"{path}: expected SHA-256 {expected} of the contents, got {actual}. {advice}")
-    return images, thirds, sex
+        raise ChecksumError(f"{source}: expected SHA-256 {expected} of the faces, got {actual}. {advice}")
 
 
 def fetch_faces(*, progress: bool) -> Path:
-    """Download the source archive, convert it, and keep the result in the cache."""
-    repository, commit = faces_source()
+    """Download the source archive, convert it, and keep the result in the cache, unless a good copy is there."""
     target = cache_folder() / FACES_FILE
-    if target.is_file() and _is_good(target):
+    with contextlib.suppress(DataError):
+        read_faces(target)
         return target
     make_folder(target.parent)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        address = f"{ARCHIVE_HOST}/{repository}/zip/{commit}"
+        address = f"{ARCHIVE_HOST}/{registry()['faces']['repository']}/zip/{registry()['faces']['commit']}"
         archive = download(address, Path(folder, "source.zip"), None, name="lfw", progress=progress)
         images, thirds, sex = convert_archive(archive, progress=progress)
-    actual, expected = content_digest(images, thirds, sex), faces_digest()
-    if actual != expected:
-        raise ChecksumError(
-            f"{address}: expected SHA-256 {expected} of the faces, got {actual}. Nothing was kept; try again."
-        )
+    _check(images, thirds, sex, address, "Nothing was kept; try again.")
     buffer = io.BytesIO()
     np.savez_compressed(buffer, images=images, thirds=thirds, sex=sex, image_shape=np.array(IMAGE_SHAPE))
     Outputs({FACES_FILE: target}).write({FACES_FILE: buffer.getvalue()})
     return target
-
-
-def _is_good(path: Path) -> bool:
-    try:
-        read_faces(path)
-    except DataError:
-        return False
-    return True
 
 
 def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -128,7 +113,11 @@ def convert_archive(path: Path, *, progress: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def _faces() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return read_faces(find_faces() or fetch_faces(progress=False))
+    return read_faces(find_file(FACES_FILE) or fetch_faces(progress=False))
+
+
+def _pixel_names(shape: tuple[int, int]) -> tuple[str, ...]:
+    return tuple(f"pixel_{i}_{j}" for i in range(shape[0]) for j in range(shape[1]))
 
 
 def load_lfw(*, as_frame: bool = False, dtype: str = "float64") -> Dataset:
@@ -150,10 +139,7 @@ def load_lfw(*, as_frame: bool = False, dtype: str = "float64") -> Dataset:
     """
     check_choice("dtype", dtype, ("float64", "float32"))
     images, thirds, sex = _faces()
-    pixels = exact_pixels(images, thirds, dtype)
-    entry = CATALOG["lfw"]
-    names = tuple(f"pixel_{i}_{j}" for i in range(IMAGE_SHAPE[0]) for j in range(IMAGE_SHAPE[1]))
-    return make_dataset("lfw", entry.description, pixels, None, sex, entry.group_names, names, as_frame=as_frame)
+    return make_dataset("lfw", exact_pixels(images, thirds, dtype), None, sex, _pixel_names(IMAGE_SHAPE), as_frame)
 
 
 def exact_pixels(images: np.ndarray, thirds: np.ndarray, dtype: str = "float64") -> np.ndarray:
@@ -193,12 +179,8 @@ def load_lfw_24x24(*, as_frame: bool = False, random_state: int = 0, n_per_group
     rows = np.concatenate([rng.choice(np.flatnonzero(sex == s), n_per_group, replace=False) for s in (0, 1)])
     faces = exact_pixels(images[rows], thirds[rows], "float32")
     small = np.stack([_resize(face.reshape(IMAGE_SHAPE)) for face in faces]).reshape(len(rows), -1)
-    entry = CATALOG["lfw_24x24"]
-    names = tuple(f"pixel_{i}_{j}" for i in range(SMALL_SHAPE[0]) for j in range(SMALL_SHAPE[1]))
     pixels = small.astype(np.float64) / 255
-    return make_dataset(
-        "lfw_24x24", entry.description, pixels, None, sex[rows], entry.group_names, names, as_frame=as_frame
-    )
+    return make_dataset("lfw_24x24", pixels, None, sex[rows], _pixel_names(SMALL_SHAPE), as_frame)
 
 
 def _resize(face: np.ndarray) -> np.ndarray:

@@ -22,7 +22,6 @@ __all__ = [
     "load_synthetic1",
     "load_synthetic2",
     "load_table",
-    "split_text",
 ]
 
 N_SPLITS = 10
@@ -49,38 +48,23 @@ def _bundled(stem: str) -> tuple[tuple[str, ...], np.ndarray]:
     return names, values
 
 
-def _label(values: np.ndarray) -> np.ndarray:
-    whole = values.astype(np.int64)
-    return whole if np.array_equal(whole, values) else values.copy()
-
-
-def _dress(
-    name: str, X: np.ndarray, y: np.ndarray | None, codes: np.ndarray, names: tuple[str, ...], as_frame: bool
+def _plain(
+    name: str, names: tuple[str, ...], values: np.ndarray, as_frame: bool, drop: tuple[str, ...] = ()
 ) -> Dataset:
-    entry = CATALOG[name]
-    X = np.array(X, dtype=np.float64, order="C")
-    label = None if y is None else _label(y)
-    return make_dataset(name, entry.description, X, label, codes, entry.group_names, names, as_frame=as_frame)
-
-
-def _bundled_dataset(name: str, as_frame: bool, drop: tuple[str, ...] = ()) -> Dataset:
-    names, values = _bundled(name)
+    """Make a data set of columns that end with the label, if there is one, and the group."""
     tail = ("label", "group") if names[-2] == "label" else ("group",)
     kept = [j for j, column in enumerate(names) if column not in (*tail, *drop)]
     y = values[:, -2] if len(tail) == 2 else None
-    return _dress(name, values[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
+    return make_dataset(name, values[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
 
 
 def load_table(name: str, *, as_frame: bool = False, split: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
     """Load a table that is bundled or stands upstream: whole, or one of its published splits as (train, test)."""
     if split is not None:
-        feature_names = _bundled(name)[0][:-2]
-        train, test = (
-            _dress(name, part[:, :-2], part[:, -2], part[:, -1], feature_names, as_frame)
-            for part in _split_rows(name, split)
-        )
-        return train, test
-    return _bundled_dataset(name, as_frame) if CATALOG[name].bundled else _upstream_dataset(name, as_frame)
+        train, test = _split_rows(name, split)
+        names = _bundled(name)[0]
+        return _plain(name, names, train, as_frame), _plain(name, names, test, as_frame)
+    return _plain(name, *_bundled(name), as_frame) if CATALOG[name].bundled else _upstream_dataset(name, as_frame)
 
 
 def _upstream_dataset(name: str, as_frame: bool) -> Dataset:
@@ -90,7 +74,7 @@ def _upstream_dataset(name: str, as_frame: bool) -> Dataset:
     constant = features.std(axis=0, ddof=1) == 0
     kept = [j for j, column in enumerate(names[:-2]) if not constant[j] and column not in CATALOG[name].dropped]
     y = None if names[-2] == "DummyMain" else values[:, -2]
-    return _dress(name, features[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
+    return make_dataset(name, features[:, kept], y, values[:, -1], tuple(names[j] for j in kept), as_frame)
 
 
 def load_credit(*, as_frame: bool = False, keep_pay_amt6: bool = False) -> Dataset:
@@ -108,13 +92,7 @@ def load_credit(*, as_frame: bool = False, keep_pay_amt6: bool = False) -> Datas
     Dataset
         30000 rows, 21 or 22 features.
     """
-    return _bundled_dataset("credit", as_frame, drop=() if keep_pay_amt6 else ("PAY_AMT6",))
-
-
-def check_split(split: int) -> int:
-    """Return the number of a split, or raise."""
-    check_number("split", split, low=0, high=N_SPLITS - 1, integer=True)
-    return int(split)
+    return _plain("credit", *_bundled("credit"), as_frame, drop=() if keep_pay_amt6 else ("PAY_AMT6",))
 
 
 def _split_rows(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,40 +101,20 @@ def _split_rows(name: str, split: int) -> tuple[np.ndarray, np.ndarray]:
     The authors subtract the training mean and divide by the training standard deviation (ddof 0), by 1 where that
     is 0; label and group stay as they are.
     """
-    _, values = _bundled(name)
-    _, orders = _bundled(f"{name}_splits")
-    rows = values[orders[:, check_split(split)].astype(np.int64)]
+    rows = _ordered(name, _bundled(name)[1], split)
     n_train = CATALOG[name].train_rows
     features = rows[:, :-2]
-    mean = features[:n_train].mean(axis=0)
     scale = features[:n_train].std(axis=0)
     scale[scale == 0] = 1
-    rows[:, :-2] = (features - mean) / scale
+    rows[:, :-2] = (features - features[:n_train].mean(axis=0)) / scale
     return rows[:n_train], rows[n_train:]
 
 
-def split_text(name: str, split: int, part: str) -> bytes:
-    """Return one split file of Lee et al., byte for byte as they published it.
-
-    Parameters
-    ----------
-    name : {"compas", "german", "adult"}
-        The data set.
-    split : int
-        0 to 9.
-    part : {"train", "test"}
-        Which of the two files.
-
-    Returns
-    -------
-    bytes
-        Comma-separated numbers without a header; the last two columns are the label and the group.
-    """
-    check_choice("name", name, [key for key, entry in CATALOG.items() if entry.bundled and entry.train_rows])
-    check_choice("part", part, ("train", "test"))
-    buffer = io.BytesIO()
-    np.savetxt(buffer, _split_rows(name, split)[part == "test"], delimiter=",")
-    return buffer.getvalue()
+def _ordered(name: str, values: np.ndarray, split: int, column: str = "split_{}") -> np.ndarray:
+    """Return rows in the order of a published split."""
+    check_number("split", split, low=0, high=N_SPLITS - 1, integer=True)
+    names, orders = _bundled(f"{name}_splits")
+    return values[orders[:, names.index(column.format(split))].astype(np.int64)]
 
 
 def load_synthetic1(*, as_frame: bool = False) -> Dataset:
@@ -190,8 +148,7 @@ def load_synthetic2(
     values = np.vstack([_numbers(part, header=False)[1] for part in parts])
     if split is None:
         return _synthetic("synthetic2", values, as_frame)
-    names, orders = _bundled("synthetic2_splits")
-    values = values[orders[:, names.index(f"p{p}_split_{check_split(split)}")].astype(np.int64)]
+    values = _ordered("synthetic2", values, split, f"p{p}_split_{{}}")
     n_train = CATALOG["synthetic2"].train_rows
     train, test = values[:n_train], values[n_train:]
     return _synthetic("synthetic2", train, as_frame), _synthetic("synthetic2", test, as_frame)
@@ -199,7 +156,7 @@ def load_synthetic2(
 
 def _synthetic(name: str, values: np.ndarray, as_frame: bool) -> Dataset:
     names = tuple(f"x{j}" for j in range(values.shape[1] - 2))
-    return _dress(name, values[:, :-2], values[:, -2], values[:, -1], names, as_frame)
+    return make_dataset(name, values[:, :-2], values[:, -2], values[:, -1], names, as_frame)
 
 
 # Name, and source with licence.

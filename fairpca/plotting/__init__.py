@@ -4,16 +4,8 @@ Every function takes ``ax=None`` and returns the Axes. Matplotlib is imported on
 extra ``plot``.
 """
 
-from fairpca.plotting._curves import (
-    plot_boxes,
-    plot_convergence,
-    plot_group_curves,
-    plot_spectrum,
-    plot_tradeoff,
-    plot_verdicts,
-)
-from fairpca.plotting._images import plot_faces, plot_plane_map
-from fairpca.plotting._points import plot_biplot, plot_densities, plot_directions, plot_projection
+from fairpca.plotting._curves import plot_group_curves
+from fairpca.plotting._points import plot_biplot, plot_projection
 from fairpca.plotting._style import (
     METHOD_STYLE,
     PALETTE,
@@ -34,16 +26,7 @@ __all__ = [
     "method_style",
     "new_axes",
     "plot_biplot",
-    "plot_boxes",
-    "plot_convergence",
-    "plot_densities",
-    "plot_directions",
-    "plot_faces",
     "plot_group_curves",
-    "plot_plane_map",
     "plot_projection",
-    "plot_spectrum",
-    "plot_tradeoff",
-    "plot_verdicts",
     "use_style",
 ]

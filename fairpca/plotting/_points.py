@@ -1,4 +1,4 @@
-"""Projected groups: scatter, densities, directions, biplot."""
+"""Projected groups, and the features behind them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_number, check_rows, check_rows_match, encode_groups
-from fairpca.plotting._style import METHOD_STYLE, PALETTE, group_style, method_style, new_axes
+from fairpca._validation import check_rows, check_rows_match, encode_groups
+from fairpca.plotting._style import METHOD_STYLE, PALETTE, group_style, new_axes
 
-__all__ = ["plot_biplot", "plot_densities", "plot_directions", "plot_projection"]
+__all__ = ["plot_biplot", "plot_projection"]
 
 
 _LABEL_POINTS = 8  # size of the labels of a biplot
@@ -64,7 +64,7 @@ def plot_projection(
     """
     points = check_rows(Z, "Z")
     if points.shape[1] not in (2, 3):
-        raise ValueError(f"Z has {points.shape[1]} columns; two or three can be drawn (see plot_densities for one).")
+        raise ValueError(f"Z has {points.shape[1]} columns; two or three can be drawn.")
     groups = encode_groups(sensitive_features, len(points))
     space = points.shape[1] == 3
     ax = new_axes(ax, projection="3d") if space else new_axes(ax)
@@ -81,7 +81,7 @@ def plot_projection(
             marker=style.marker,
             alpha=0.6,
             linewidths=0,
-            label=_name(label, names),
+            label=str((names or {}).get(label, label)),
         )
     ax.set_xlabel("component 1")
     ax.set_ylabel("component 2")
@@ -89,136 +89,6 @@ def plot_projection(
         ax.set_zlabel("component 3")
     # A legend shows its marks large enough to be told apart, however small the points are.
     ax.legend(title="group", markerscale=max(1.0, (30.0 / size) ** 0.5))
-    return ax
-
-
-def _name(label: Any, names: Mapping[Any, str] | None) -> str:
-    return str(names[label]) if names is not None and label in names else str(label)
-
-
-def plot_densities(
-    z: Any,
-    sensitive_features: Any,
-    ax: Any = None,
-    *,
-    names: Mapping[Any, str] | None = None,
-    bandwidth: float | None = None,
-) -> Any:
-    """Draw the density of a one-dimensional projection in each group (Gaussian kernel estimate).
-
-    Parameters
-    ----------
-    z : array-like of shape (n_samples,) or (n_samples, 1)
-        Projected data.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each row.
-    ax : Axes, optional
-        Where to draw.
-    names : mapping, optional
-        Names of groups for the legend.
-    bandwidth : float, optional
-        Width of the kernel, the same for all groups; default Scott's rule with the standard deviation of all values and
-        the size of the smallest group.
-
-    Returns
-    -------
-    Axes
-        Where it was drawn, a curve a group.
-
-    Examples
-    --------
-    >>> from fairpca import PCA
-    >>> from fairpca.datasets import load, standardise
-    >>> data = load("wine_quality")
-    >>> (X,) = standardise(data.X, ddof=0)
-    >>> V = PCA(3).fit(X).components_.T
-    >>> from fairpca.plotting import plot_densities
-    >>> ax = plot_densities(X @ V[:, 0], data.sensitive_features)
-    >>> len(ax.lines)
-    2
-    """
-    values = np.asarray(z, dtype=np.float64)
-    if (values.ndim == 2 and values.shape[1] != 1) or values.ndim > 2:
-        raise ValueError(f"z has shape {values.shape}; a density is drawn for one coordinate.")
-    values = check_rows(values.reshape(-1, 1), "z").ravel()
-    groups = encode_groups(sensitive_features, values.size)
-    if bandwidth is None:
-        bandwidth = float(values.std()) * float(groups.counts.min()) ** -0.2
-    check_number("bandwidth", bandwidth, low=0, low_open=True)
-    from sklearn.neighbors import KernelDensity
-
-    ax = new_axes(ax)
-    grid = np.linspace(values.min() - 3 * bandwidth, values.max() + 3 * bandwidth, 400)
-    for g, label in enumerate(groups.labels):
-        rows = values[groups.rows(g)]
-        density = np.exp(KernelDensity(bandwidth=bandwidth).fit(rows[:, None]).score_samples(grid[:, None]))
-        style = group_style(g)
-        ax.plot(grid, density, color=style.color, linestyle=style.linestyle, label=_name(label, names))
-        ax.fill_between(grid, density, color=style.color, alpha=0.15, linewidth=0)
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("projection")
-    ax.set_ylabel("density")
-    ax.legend(title="group")
-    return ax
-
-
-def plot_directions(
-    directions: Mapping[str, Any], ax: Any = None, *, length: float = 1.0, first_color: int = 2, both_ways: bool = False
-) -> Any:
-    """Draw directions in the plane as labelled arrows from the origin, over a scatter of the data.
-
-    Parameters
-    ----------
-    directions : mapping from str to array-like of shape (2,) or (2, 1)
-        Directions by name; lengths are normalised, signs are those given.
-    ax : Axes, optional
-        Where to draw.
-    length : float, default=1
-        Length of the arrows in data units.
-    first_color : int, default=2
-        Position in the palette of the first arrow; the default leaves two colours to the groups.
-    both_ways : bool, default=False
-        Draw lines through the origin instead of arrows.
-
-    Returns
-    -------
-    Axes
-        Where it was drawn.
-
-    Examples
-    --------
-    >>> from fairpca import PCA
-    >>> from fairpca.datasets import load, standardise
-    >>> data = load("wine_quality")
-    >>> (X,) = standardise(data.X, ddof=0)
-    >>> V = PCA(3).fit(X).components_.T
-    >>> from fairpca.plotting import plot_directions, plot_projection
-    >>> Z = X[:, :2]
-    >>> ax = plot_projection(Z, data.sensitive_features)
-    >>> ax = plot_directions({'PCA': PCA(1).fit(Z).components_[0]}, ax, length=3)
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['red', 'white', 'PCA']
-    """
-    ax = new_axes(ax)
-    for i, (name, direction) in enumerate(directions.items()):
-        v = np.asarray(direction, dtype=np.float64).ravel()
-        if v.size != 2 or not np.linalg.norm(v) > 0:
-            raise ValueError(f"direction {name!r} has shape {np.shape(direction)}; give two numbers, not both zero.")
-        v = v * (length / np.linalg.norm(v))
-        style = method_style(name, first_color + i)
-        if both_ways:
-            x, y = np.transpose([-v, v])
-            ax.plot(x, y, color=style.color, linestyle=style.linestyle, linewidth=2.2, label=name)
-        else:
-            ax.annotate(
-                "",
-                xy=tuple(v),
-                xytext=(0, 0),
-                arrowprops={"arrowstyle": "-|>", "color": style.color, "linewidth": 2.2, "shrinkA": 0, "shrinkB": 0},
-            )
-            ax.plot(*v, **vars(style), markersize=6, label=name)
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.legend()
     return ax
 
 

@@ -214,19 +214,8 @@ def live_data(name: str, data: Any) -> HTML:
 
     if not name or not all(sign.isalnum() or sign == "-" for sign in name):
         raise ValueError(f"name={name!r}: use letters, digits and hyphens only.")
-    text = json.dumps(_plain(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    plain = json.loads(json.dumps(data, default=lambda array: array.tolist()), parse_constant=lambda _: None)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # "</" would end the element in which the text stands.
     text = text.replace("</", "<\\/")
     return HTML(f'<script type="application/json" id="{name}">{text}</script>')
-
-
-def _plain(data: Any) -> Any:
-    if hasattr(data, "tolist"):
-        data = data.tolist()
-    if isinstance(data, dict):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, float) and data != data:
-        return None
-    return data

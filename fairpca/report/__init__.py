@@ -23,7 +23,7 @@ from fairpca.report.methods import (
     known_methods,
 )
 from fairpca.report.page import folded
-from fairpca.report.scorers import GroupScorer, group_gap, recovery_auc, worst_group_error
+from fairpca.report.scorers import GroupScorer
 
 __all__ = [
     "FAST_METHODS",
@@ -52,11 +52,8 @@ __all__ = [
     "gap_interval",
     "get_measure",
     "get_method",
-    "group_gap",
     "known_methods",
     "mean_interval",
     "rate_gap_interval",
-    "recovery_auc",
     "report_schema",
-    "worst_group_error",
 ]

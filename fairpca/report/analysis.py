@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 import fairpca
-from fairpca.report.build import command
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
 from fairpca.report.methods import known_methods
@@ -29,12 +28,14 @@ from fairpca.report.whole_table import (
     price_of_small_groups,
 )
 from fairpca.tables import Prepared, Rules, as_table, prepare, read_table
+from fairpca.tables._proxies import strong
 from fairpca.tables.roles import words_of
 from fairpca.tables.writing import plain, versions
 
 __all__ = ["Analysis", "analyse", "answers", "report_schema"]
 
 SCHEMA = 1
+FEW_ROWS = 50  # of a group, of which little can be said
 _QUICK = Settings(kernel_rows=600, permutations=100, folds=3, tree_rounds=30)
 
 
@@ -157,41 +158,35 @@ class Analysis:
             table["positives"] = pd.Series([None if math.isnan(n) else int(n) for n in positives], dtype=object)
         return table_html(table, f"Groups{self.comparison.about_positive()}", 1)
 
-    def methods(self, n_components: int | None = None) -> Html:
+    def methods(self) -> Html:
         """All methods on new rows."""
         names = ["variance", "worst_error", "error_gap", "loss_gap", "mmd2", "linear_auc", "kernel_auc"]
-        dimension = self.dimension if n_components is None else n_components
-        table = self._table(names, dimension)
         level = f"{self.comparison.level:.0%} intervals below the estimates"
-        return table_html(table, f"Methods on new rows, {dimension} components; {level}", 2)
+        return table_html(self._table(names), f"Methods on new rows, {self.dimension} components; {level}", 2)
 
-    def outcomes(self, n_components: int | None = None) -> Html:
+    def outcomes(self) -> Html:
         """What classifiers on the projections decide."""
         c = self.comparison
         if not len(c.decisions):
             return tag(
                 "p", "No target with two values was given, so no decisions are compared (options --target, --positive)."
             )
-        dimension = self.dimension if n_components is None else n_components
         rate = c.base_rate or 0.0
         names = ["accuracy:logistic", "auc:logistic", "base_selection_gap:logistic", "base_tpr_gap:logistic"]
-        table = self._table(names, dimension)
         caption = (
-            f"Decisions of a logistic classifier on {dimension} components, new rows{c.about_positive()}. As many rows "
-            f"are selected as are positive ({rate:.1%}); accuracy alone is at the threshold 0.5, where one decision "
-            f"for all rows is right for {max(rate, 1 - rate):.1%}. Below the estimates: {c.level:.0%} "
+            f"Decisions of a logistic classifier on {self.dimension} components, new rows{c.about_positive()}. As many "
+            f"rows are selected as are positive ({rate:.1%}); accuracy alone is at the threshold 0.5, where one "
+            f"decision for all rows is right for {max(rate, 1 - rate):.1%}. Below the estimates: {c.level:.0%} "
             "intervals, and what 95 % of random groupings stay below (chance)"
         )
-        return join([table_html(table, caption, 2), self.selection("pca", dimension)])
+        return join([table_html(self._table(names), caption, 2), self.selection("pca")])
 
-    def selection(self, method: str, n_components: int | None = None) -> Html:
+    def selection(self, method: str) -> Html:
         """Who is selected with one method: selection and true-positive rate of each group at both thresholds."""
         c = self.comparison
-        dimension = self.dimension if n_components is None else n_components
-        rows = c.decisions[(c.decisions["method"] == method) & (c.decisions["n_components"] == dimension)]
+        rows = _logistic(c, method, self.dimension)
         if rows.empty:
             return Html()
-        rows = rows[rows["classifier"] == "logistic"]
         table = pd.DataFrame()
         for threshold, part in rows.groupby("threshold", sort=False):
             if table.empty:
@@ -279,22 +274,20 @@ class Analysis:
         return join([tag("pre", self.command()), folded("File and versions", table)])
 
     def command(self) -> str:
-        """Return the command that makes this report again."""
-        return command(self.arguments)
+        """Return what makes this report again: the line that was typed, or a call of :func:`analyse`."""
+        given = {name: value for name, value in self.arguments.items() if name != "command"}
+        call = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        return str(self.arguments["command"] or f"fairpca.report.analyse({call})")
 
-    def _table(self, metrics: Sequence[str], n_components: int) -> pd.DataFrame:
-        """Return one row a method; estimates have their interval and their value by chance beside them."""
-        frame = self.comparison.frame
-        rows = frame[(frame["n_components"] == n_components) & frame["metric"].isin(metrics)]
-        by = {(row.method, row.metric): row for row in rows.itertuples()}
-        chance = self.comparison.frame.query("n_components == @n_components and metric == 'mmd2_chance'")
-        chances = dict(zip(((m, "mmd2") for m in chance["method"]), chance["estimate"], strict=True))
-        table = {"method": [self.comparison.titles.get(m, m) for m in dict.fromkeys(rows["method"])]}
+    def _table(self, metrics: Sequence[str]) -> pd.DataFrame:
+        """Return one row a method; estimates have their interval and their value by chance below them."""
+        by, methods = _by_method(self)
+        chances = {method: by[method, "mmd2_chance"].estimate for method in methods if (method, "mmd2_chance") in by}
+        table = {"method": [self.comparison.titles.get(m, m) for m in methods]}
         for metric in metrics:
-            keys = [(method, metric) for method in dict.fromkeys(rows["method"])]
-            if any(key in by for key in keys):
-                column = [_estimate(by.get(key), chances.get(key, math.nan)) for key in keys]
-                table[get_measure(metric).title] = column
+            if any((method, metric) in by for method in methods):
+                by_chance = chances if metric == "mmd2" else {}
+                table[get_measure(metric).title] = [_estimate(by.get((m, metric)), by_chance.get(m)) for m in methods]
         return pd.DataFrame(table, dtype=object)  # text columns of pandas would forget what is HTML
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -306,12 +299,22 @@ class Analysis:
 
         X = np.asarray(self.prepared.features())
         labels = self.prepared.labels.to_numpy()
-        shown = np.random.default_rng(0).permutation(len(X))[:1500]
+        groups, said = self._largest()
+        shown = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(labels, groups)))[:1500]
         Z = fairpca.PCA(n_components=min(2, X.shape[1])).fit(X, sensitive_features=labels).transform(X)
         if Z.shape[1] < 2:
             return tag("p", "There is a single feature, so there is nothing to draw.")
         ax = plot_projection(Z[shown], labels[shown])
-        return _drawn(ax, "A point a row, its first two principal components.", "PCA: a point a row, by group.")
+        return _drawn(
+            ax,
+            "A point a row, its first two principal components.",
+            f"PCA: a point a row, by group.{said}",
+        )
+
+    def _largest(self) -> tuple[list[str], str]:
+        """Return the groups that a picture can show, and what its caption says of that."""
+        sizes = self.prepared.labels.value_counts()
+        return list(sizes.index[:8]), " The eight largest groups are shown." if len(sizes) > 8 else ""
 
     def plot_tradeoff(self, y: str = "error_gap", n_components: int | None = None) -> Html:
         """Draw variance against a difference between groups."""
@@ -324,9 +327,13 @@ class Analysis:
         from fairpca.plotting import plot_group_curves
 
         frame = self.by_dimension.rename(columns={"n_components": "d", "error": "value"})
+        groups, said = self._largest()
+        frame = frame[frame["group"].isin(groups)]
         ax = plot_group_curves(frame, method="method", ylabel="error, % of the variance")
         return _drawn(
-            ax, "Curves of the groups' errors over the dimension.", "Error of each group by dimension, all rows."
+            ax,
+            "Curves of the groups' errors over the dimension.",
+            f"Error of each group by dimension, all rows.{said}",
         )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -358,10 +365,6 @@ class Analysis:
             "intersections": plain(self.crossed.to_dict(orient="records")),
         }
 
-    def save_json(self, path: str | Path) -> None:
-        """Write every number of the report."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
-
 
 def analyse(
     data: Any,
@@ -379,6 +382,7 @@ def analyse(
     missing_groups: str = "error",
     cut: Mapping[str, Sequence[float]] | None = None,
     merge_below: int = 0,
+    command: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Analysis:
     """Compute everything that a report shows.
@@ -401,6 +405,8 @@ def analyse(
         Fields of :class:`fairpca.tables.Rules` and options of :func:`fairpca.tables.read_table`.
     missing_groups, cut, merge_below
         As in :func:`fairpca.tables.prepare`.
+    command : str, optional
+        What the report calls the command that made it; default the call of this function.
     progress : callable, optional
         ``progress(done, total)`` after each fit.
 
@@ -464,7 +470,8 @@ def analyse(
                 "reading": dict(reading or {}),
                 "missing_groups": missing_groups,
                 "cut": dict(cut or {}),
-                "merge_groups_below": merge_below,
+                "merge_below": merge_below,
+                "command": command,
             },
         )
     return found
@@ -476,13 +483,13 @@ def _title(metric: str) -> str:
     return known.title if known.name == metric else f"{known.title}{colon}{' ' if colon else ''}{group}"
 
 
-def _estimate(row: Any, chance: float = math.nan) -> Html:
+def _estimate(row: Any, chance: float | None = None) -> Html:
     """Write an estimate, and below it its interval and its value by chance."""
     if row is None or math.isnan(row.estimate):
         return Html("–")
     digits = 1 if get_measure(row.metric).unit == "%" else 3
     below = [] if math.isnan(row.low) else [f"{row.low:.{digits}f} to {row.high:.{digits}f}"]
-    chance = chance if math.isnan(row.chance) else row.chance
+    chance = row.chance if chance is None else chance
     below += [] if math.isnan(chance) else [f"chance {chance:.{digits}f}"]
     return join([f"{row.estimate:.{digits}f}", *(tag("span", line, class_="interval") for line in below)])
 
@@ -511,23 +518,32 @@ def answers(study: Any) -> list[str]:
     -------
     list of str
     """
-    comparison, dimension = study.comparison, study.dimension
-    frame = comparison.frame[comparison.frame["n_components"] == dimension]
-    rows: dict[tuple[str, str], Any] = {(str(row.method), str(row.metric)): row for row in frame.itertuples()}
-    base = "pca" if ("pca", "error_gap") in rows else str(frame["method"].iloc[0])
-    title = comparison.titles.get
-    better = [
-        method
-        for method in dict.fromkeys(frame["method"])
-        if method != base and rows[method, "error_gap"].high < rows[base, "error_gap"].low
-    ]
+    rows, methods = _by_method(study)
+    base, title = "pca" if "pca" in methods else methods[0], study.comparison.titles.get
+    better = [m for m in methods if m != base and rows[m, "error_gap"].high < rows[base, "error_gap"].low]
     return [
-        _gap(rows, base, title(base, base), dimension, list(comparison.groups)),
+        _gap(rows, base, title(base, base), study.dimension, study.comparison.groups),
         _better(rows, base, better, title),
         _price(rows, base, better, title),
         _decisions(study, rows, base, title(base, base)),
         _limits(study),
     ]
+
+
+def _by_method(study: Any) -> tuple[dict[tuple[str, str], Any], list[str]]:
+    """Return the estimates in the report's dimension by method and measure, and the methods."""
+    frame = study.comparison.frame
+    rows = list(frame[frame["n_components"] == study.dimension].itertuples())
+    return {(str(row.method), str(row.metric)): row for row in rows}, list(dict.fromkeys(str(r.method) for r in rows))
+
+
+def _logistic(comparison: Comparison, method: str, n_components: int) -> pd.DataFrame:
+    """Return who is selected by a logistic classifier; empty without a target."""
+    rows = comparison.decisions
+    if rows.empty:
+        return rows
+    of = {"method": method, "n_components": n_components, "classifier": "logistic"}
+    return rows[(rows[list(of)] == list(of.values())).all(axis=1)]
 
 
 def _between(row: Any, factor: float = 1.0) -> str:
@@ -536,16 +552,21 @@ def _between(row: Any, factor: float = 1.0) -> str:
     return f"interval {factor * row.low:.1f} to {factor * row.high:.1f}"
 
 
-def _gap(rows: Any, base: str, title: str, dimension: int, groups: list[str]) -> str:
+def _gap(rows: Any, base: str, title: str, dimension: int, groups: Mapping[str, int]) -> str:
     errors = {group: rows[base, f"error:{group}"].estimate for group in groups}
     worst, best = max(errors, key=lambda g: errors[g]), min(errors, key=lambda g: errors[g])
     gap = rows[base, "error_gap"]
     text = (
-        f"With {title} and {dimension} components, rows of the group {worst!r} are described worst: their error on "
-        f"new rows is {errors[worst]:.1f} % of the variance, that of {best!r} {errors[best]:.1f} %. The largest gap "
-        f"between two groups is {gap.estimate:.1f} points ({_between(gap)})."
+        f"With {title} and {dimension} components, rows of the group {worst!r}{_few(groups[worst])} are described "
+        f"worst: their error on new rows is {errors[worst]:.1f} % of the variance, that of "
+        f"{best!r}{_few(groups[best])} {errors[best]:.1f} %. The largest gap between two groups is "
+        f"{gap.estimate:.1f} points ({_between(gap)})."
     )
     return text + (" The interval reaches zero, so the groups may not differ." if gap.low == 0 else "")
+
+
+def _few(count: int) -> str:
+    return f" (only {count} rows)" if count < FEW_ROWS else ""
 
 
 def _better(rows: Any, base: str, better: list[str], title: Any) -> str:
@@ -579,9 +600,8 @@ def _decisions(study: Any, rows: Any, base: str, title: str) -> str:
     comparison, name = study.comparison, "base_selection_gap:logistic"
     if (base, name) not in rows:
         return "No target with two values was given, so nothing is said about decisions."
-    gap, rates = rows[base, name], comparison.decisions
-    rates = rates[(rates["method"] == base) & (rates["n_components"] == study.dimension)]
-    rates = rates[(rates["classifier"] == "logistic") & (rates["threshold"] == "base rate")].set_index("group")
+    gap, rates = rows[base, name], _logistic(comparison, base, study.dimension)
+    rates = rates[rates["threshold"] == "base rate"].set_index("group")
     if gap.estimate != gap.estimate:
         return f"So few rows are positive ({comparison.positive}) that nobody is selected; decisions are not compared."
     of = rates["selection_rate"]
@@ -597,6 +617,10 @@ def _decisions(study: Any, rows: Any, base: str, title: str) -> str:
 def _limits(study: Any) -> str:
     left = len(set(study.prepared.labels)) - len(study.comparison.groups)
     few = "" if not left else f" {left} groups are too small to be compared."
+    named = [name for name, share in study.prepared.proxies.items() if strong(share, study.prepared.labels.nunique())]
+    if named:
+        features = " or ".join(map(repr, named[:3]))
+        few += f" {features} alone predicts the group of nearly every row; without it the numbers may be others."
     return (
         "It cannot be said why groups differ, whether rows that were collected in another way behave alike, or what "
         f"a difference means for one person.{few}"

@@ -1,42 +1,26 @@
-"""From a template to a page: its cells run once, and what they show is written as HTML that needs nothing else."""
+"""From a table to a page: the cells of a notebook run once, and what they show is HTML that needs nothing else."""
 
 from __future__ import annotations
 
 import ast
-import csv
-import io
-import shlex
+import json
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
-from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from fairpca.report.page import Html, join, page, tag
-from fairpca.tables import Rules
+from fairpca.report.page import Html, join, page
 
-__all__ = ["built_report", "command", "template_text"]
-
-
-def template_text() -> str:
-    """Return the template, to be copied and changed."""
-    return files("fairpca.report").joinpath("template.md").read_text(encoding="utf8")
+__all__ = ["built_report"]
 
 
-def built_report(
-    template: str, parameters: Mapping[str, Any], progress: Callable[[int, int], None] | None = None
-) -> dict[str, bytes]:
-    """Run the cells of a template in this process, and return what belongs to the report.
+def built_report(parameters: Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+    """Run the cells of ``template.md`` in this process, and return what belongs to the report.
 
     Parameters
     ----------
-    template : str
-        A notebook in MyST Markdown whose cell tagged ``parameters`` sets `data`, `sensitive`, `target`, `settings` and
-        `json_out`. Its cells are Python, without magics; the value of a cell's last line is shown.
     parameters : mapping
-        Values of these; `json_out` is set here.
+        Values of `data`, `sensitive`, `target` and `settings`, which the cell tagged ``parameters`` sets.
     progress : callable, optional
         ``progress(done, total)`` while fits are made.
 
@@ -53,105 +37,30 @@ def built_report(
         raise ImportError(
             f"A report needs {error.name}, which is not installed; get it with pip install 'fairpca[report]'."
         ) from error
-    notebook = jupytext.reads(template, fmt="md:myst")
-    if not any("parameters" in cell.metadata.get("tags", []) for cell in notebook.cells):
-        raise ValueError(
-            "The template has no cell tagged `parameters`, so it cannot be told the table; begin with a copy of the "
-            "built-in one (--template-out)."
-        )
-    words = MarkdownIt("commonmark").enable("table")
-    parts: list[Any] = []
-    with TemporaryDirectory() as folder:
-        numbers = Path(folder, "numbers.json")
-        settings = {**parameters.get("settings", {}), "progress": progress}
-        names: dict[str, Any] = {"__name__": "__main__"}
-        for number, cell in enumerate(notebook.cells, 1):
-            if cell.cell_type == "markdown":
-                parts.append(Html(words.render(cell.source)))
-                continue
-            cell.outputs, shown = _run(cell.source, names, number)
-            parts += shown
-            if "parameters" in cell.metadata.get("tags", []):
-                names |= {**parameters, "settings": settings, "json_out": str(numbers)}
-                given = {**parameters, "json_out": None}
-                cell.source = "\n".join(f"{name} = {value!r}" for name, value in given.items())
-        if not numbers.exists():
-            raise ValueError("The template wrote no numbers; keep its last cell, study.save_json(json_out).")
-        text = numbers.read_bytes()
+    template = files("fairpca.report").joinpath("template.md").read_text(encoding="utf8")
+    notebook, words = jupytext.reads(template, fmt="md:myst"), MarkdownIt("commonmark").enable("table")
+    names: dict[str, Any] = {**parameters, "settings": {**parameters["settings"], "progress": progress}}
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(Html(words.render(cell.source)))
+        elif "parameters" in cell.metadata.get("tags", []):
+            cell.source = "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
+        else:
+            shown = _run(cell.source, names)
+            if shown is not None:
+                data = {"text/plain": type(shown).__name__, "text/html": str(shown)}
+                cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
+                parts.append(shown)
+    numbers = json.dumps(names["study"].as_dict(), indent=1, ensure_ascii=False) + "\n"
     title = f"Report on {Path(str(parameters['data'])).name}"
-    made = {"html": page(title, join(parts)).encode(), "json": text}
-    return made | {"ipynb": nbformat.writes(notebook).encode()}
+    made = {"html": page(title, join(parts)), "json": numbers, "ipynb": nbformat.writes(notebook)}
+    return {name: text.encode() for name, text in made.items()}
 
 
-def _run(source: str, names: dict[str, Any], number: int) -> tuple[list[Any], list[Html]]:
-    """Run a cell; return its outputs for the notebook, and what they look like on the page."""
-    from nbformat.v4 import new_output
-
-    printed, value = io.StringIO(), None
-    try:
-        tree = ast.parse(source)
-        last: Any = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        with redirect_stdout(printed):
-            exec(compile(tree, f"<cell {number}>", "exec"), names)
-            if last is not None:
-                value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), names)
-    except Exception as error:
-        raise ValueError(
-            f"Cell {number} of the template failed: {type(error).__name__}: {error}. Fix the template, or use the "
-            "built-in one."
-        ) from error
-    outputs, shown = [], []
-    if printed.getvalue():
-        outputs.append(new_output("stream", name="stdout", text=printed.getvalue()))
-        shown.append(tag("pre", printed.getvalue()))
-    if value is not None:
-        rich = getattr(value, "_repr_html_", None)
-        html = rich() if rich is not None else None
-        plain = repr(value) if html is None else type(value).__name__
-        outputs.append(new_output("display_data", data={"text/plain": plain, "text/html": html or tag("pre", plain)}))
-        shown.append(tag("pre", plain) if html is None else Html(html))
-    return outputs, shown
-
-
-# Names of options where they differ from those of the fields.
-_OPTIONS = {"numbers": "number", "categories": "category"}
-
-
-def command(arguments: Mapping[str, Any]) -> str:
-    """Return the line for a terminal; what is as by default is left out, the dimensions and the seed are not.
-
-    Parameters
-    ----------
-    arguments : mapping
-        As ``Analysis.arguments``.
-    """
-    words = ["fairpca", "report", str(arguments["data"]), "--sensitive", _joined(arguments["sensitive"])]
-    for name, usual in (
-        ("target", None), ("positive", None), ("components", None), ("seed", None), ("methods", None), ("parts", 5),
-        ("level", 0.95), ("missing_groups", "error"), ("merge_groups_below", 0),
-    ):  # fmt: skip
-        words += _option(name, arguments.get(name), usual)
-    usual_rules = {field.name: field.default for field in fields(Rules)}
-    for name, value in arguments.get("rules", {}).items():
-        words += _option(_OPTIONS.get(name, name), value, usual_rules[name])
-    for name, value in arguments.get("reading", {}).items():
-        words += _option(name, value, {"header_row": 1}.get(name, "auto"))
-    for column, edges in arguments.get("cut", {}).items():
-        words += ["--cut", f"{column}={','.join(f'{edge:g}' for edge in edges)}"]
-    return shlex.join(words)
-
-
-def _option(name: str, value: Any, usual: Any) -> list[str]:
-    if isinstance(value, (list, tuple)):
-        value = _joined(value) if value or name == "missing_marks" else None
-        usual = None
-    if value is None or value == usual:
-        return []
-    text = {"\t": "tab"}.get(value, value) if isinstance(value, str) else value
-    return [f"--{name.replace('_', '-')}", str(text)]
-
-
-def _joined(names: Any) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(list(names))
-    return line.getvalue()
+def _run(source: str, names: dict[str, Any]) -> Html | None:
+    """Run a cell, and return the value of its last line."""
+    tree = ast.parse(source)
+    last: Any = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<report>", "exec"), names)
+    return None if last is None else eval(compile(ast.Expression(last.value), "<report>", "eval"), names)

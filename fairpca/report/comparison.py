@@ -13,7 +13,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from fairpca._validation import Groups, check_given, check_number, check_rows_match, encode_groups
-from fairpca.report.cells import Cell, Part, measured_cell, parts_of
+from fairpca.report.cells import Cell, measured_cell, parts_of, prepared_part
 from fairpca.report.intervals import (
     Interval,
     auc_interval,
@@ -22,15 +22,13 @@ from fairpca.report.intervals import (
     mean_interval,
     rate_gap_interval,
 )
-from fairpca.report.measures import Settings, get_measure
+from fairpca.report.measures import Settings, Split, get_measure
 from fairpca.report.methods import Method, Skipped, get_method, known_methods
 
 __all__ = ["FAST_METHODS", "Comparison", "compare"]
 
 # Without the kernel methods, whose time grows with the square of the number of rows.
 FAST_METHODS = ("pca", "minmax_loss", "minmax_error", "rfpca", "mean_orthogonal", "mean_oblique", "leace")
-# What a rotation of the features changes nothing in; only such methods are compared in coordinates of few rows.
-_ROTATING = (*FAST_METHODS, "minmax_variance", "minmax_nash", "fpca_mean", "fpca_both")
 SMALLEST_GROUP = 10  # rows below which a group is in no comparison
 ENOUGH_POSITIVES = 20  # of a group, for a true positive rate
 ENOUGH_SELECTED = 5  # in some group; below, nobody counts as selected
@@ -203,13 +201,6 @@ class Comparison:
 
         Outputs({"path": path}).write({"path": self.json_text().encode()})
 
-    def to_html(self, path: str | Path, title: str = "Comparison of methods") -> None:
-        """Write one self-contained page with the tables and the picture."""
-        from fairpca._files import Outputs
-        from fairpca.report.page import comparison_page
-
-        Outputs({"path": path}).write({"path": comparison_page(self, title).encode()})
-
 
 def compare(
     X: Any,
@@ -300,34 +291,43 @@ def compare(
             + ("; --positive VALUE compares one of them with all others" if n_classes > 2 else "")
         )
         target = None
-    chosen, skipped = _chosen(methods)
+    chosen = _chosen(methods)
+    skipped: dict[str, str] = {}
     parts = parts_of(groups, target, n_parts, random_state)
-    rotated = max(dimensions) if all(method.name in _ROTATING for method in chosen) else None
-    # One part at a time: each holds all rows, prepared by its own training rows.
-    prepared = (
-        Part(frame, groups, target, parts, number, preparation, settings, random_state, rotated)
-        for number in range(n_parts)
-    )
     cells: list[Cell] = []
-    total = len(chosen) * len(dimensions) * n_parts
+    done, total = 0, len(chosen) * len(dimensions) * n_parts
     # Threads of BLAS and OpenMP wait for each other by spinning, on a busy machine much longer than they compute.
     with threadpool_limits(1):
-        for number, (part, dimension, method) in enumerate(
-            ((p, d, m) for p in prepared for d in dimensions for m in chosen), start=1
-        ):
-            try:
-                cells.append(measured_cell(part, method, dimension))
-            except Skipped as reason:
-                skipped[method.name if len(dimensions) == 1 else f"{method.name}, {dimension} components"] = str(reason)
-            if progress is not None:
-                progress(number, total)
+        for part in range(n_parts):
+            train, test, rotated = prepared_part(frame, groups, target, parts == part, preparation, random_state)
+            for dimension in dimensions:
+                split = Split(train, test, dimension, settings, random_state)
+                for method in chosen:
+                    try:
+                        cells.append(measured_cell(split, method, part, rotated))
+                    except Skipped as reason:
+                        key = method.name if len(dimensions) == 1 else f"{method.name}, {dimension} components"
+                        skipped[key] = str(reason)
+                    done += 1
+                    if progress is not None:
+                        progress(done, total)
     if not cells:
         raise ValueError("No method could be used: " + " ".join(dict.fromkeys(skipped.values())))
     pooled = _pooled(cells, groups, level, random_state)
     return Comparison(
-        pd.concat([cell.values() for cell in cells], ignore_index=True),
-        pd.DataFrame([row for one in pooled for row in one.rows()]),
-        pd.DataFrame([cell.status() for cell in cells]),
+        pd.DataFrame(
+            {
+                "method": cell.method,
+                "n_components": cell.n_components,
+                "part": cell.part,
+                "metric": metric,
+                "value": value,
+            }
+            for cell in cells
+            for metric, value in cell.measured.numbers.items()
+        ),
+        pd.DataFrame([row for one in pooled for row in one.rows()], columns=_COLUMNS),
+        pd.DataFrame([cell.status for cell in cells]),
         skipped,
         {str(label): int(count) for label, count in zip(groups.labels, groups.counts, strict=True)},
         tuple(notes),
@@ -363,15 +363,12 @@ def _large_enough(groups: Groups, smallest: int) -> tuple[np.ndarray, list[str]]
     return ~np.isin(groups.codes, small), notes
 
 
-def _chosen(names: Sequence[str] | None) -> tuple[list[Method], dict[str, str]]:
-    known = known_methods()
-    if names is None:
-        return [known[name] for name in FAST_METHODS if name in known], {}
+def _chosen(names: Sequence[str] | None) -> list[Method]:
     if isinstance(names, str):
         raise TypeError(f"methods={names!r} is one word; give a list of names, for instance ['pca', {names!r}].")
-    if list(names) == ["all"]:
-        return list(known.values()), {}
-    return [get_method(name) for name in dict.fromkeys(names)], {}
+    if names is not None and list(names) == ["all"]:
+        return list(known_methods().values())
+    return [get_method(name) for name in dict.fromkeys(FAST_METHODS if names is None else names)]
 
 
 @dataclass(frozen=True)
@@ -389,23 +386,19 @@ class _Pooled:
 
     def rows(self) -> list[dict[str, Any]]:
         """Estimates: means over the parts, with intervals where there is a theory for them."""
-        intervals = self._errors() | self._recovery()
-        chances: dict[str, float] = {}
-        for row in self.gaps():
-            intervals[row["metric"]], chances[row["metric"]] = row["interval"], row["chance"]
-        rows = []
-        for metric in dict.fromkeys([*(m for cell in self.cells for m in cell.measured.numbers), *intervals]):
+        known = {name: (interval, _NAN) for name, interval in (self._errors() | self._recovery()).items()}
+        known |= self._gaps()
+        rows: dict[str, dict[str, Any]] = {}
+        for metric in dict.fromkeys([*(m for cell in self.cells for m in cell.measured.numbers), *known]):
             found = [cell.measured.numbers[metric] for cell in self.cells if metric in cell.measured.numbers]
-            mean = float(np.mean(found)) if found else float("nan")
-            interval = intervals.get(metric, Interval(mean, float("nan"), float("nan"), len(self.of(_codes))))
-            chance = chances.get(metric, float("nan"))
-            rows.append({**self.head(), "metric": metric, **asdict(interval), "chance": chance})
-        by = {row["metric"]: row for row in rows}
+            mean = float(np.mean(found)) if found else _NAN
+            interval, chance = known.get(metric, (Interval(mean, _NAN, _NAN, len(self.of(_codes))), _NAN))
+            rows[metric] = {**self.head(), "metric": metric, **asdict(interval), "chance": chance}
         for kind in ("error", "loss"):  # of the groups' estimates: extremes within a part are larger by chance alone
-            each = [row["estimate"] for metric, row in by.items() if metric.startswith(f"{kind}:")]
+            each = [row["estimate"] for metric, row in rows.items() if metric.startswith(f"{kind}:")]
             if each:
-                by[f"worst_{kind}"]["estimate"], by[f"{kind}_gap"]["estimate"] = max(each), max(each) - min(each)
-        return [{key: row[key] for key in _COLUMNS} for row in rows]
+                rows[f"worst_{kind}"]["estimate"], rows[f"{kind}_gap"]["estimate"] = max(each), max(each) - min(each)
+        return list(rows.values())
 
     def head(self) -> dict[str, Any]:
         """What all rows of a table begin with."""
@@ -449,46 +442,44 @@ class _Pooled:
         codes, positive = self.of(_codes), self.of(lambda cell: cell.positive)
         rows = []
         for kind in self.cells[0].measured.probabilities:
-            for threshold, chosen in (
-                ("base rate", self.of(lambda cell, kind=kind: cell.by_base_rate[kind])),  # type: ignore[misc]
-                ("0.5", self.of(lambda cell, kind=kind: cell.measured.probabilities[kind] >= 0.5)),  # type: ignore[misc]
-            ):
+            likely = self.of(lambda cell, kind=kind: cell.measured.probabilities[kind]) >= 0.5  # type: ignore[misc]
+            best = self.of(lambda cell, kind=kind: cell.by_base_rate[kind])  # type: ignore[misc]
+            for threshold, chosen in (("base rate", best), ("0.5", likely)):
                 for g, label in enumerate(self.labels):
                     of, hit = codes == g, (codes == g) & positive
-                    counts = {"rows": int(of.sum()), "positives": int(hit.sum()), "selected": int(chosen[of].sum())}
-                    rates = {"selection_rate": float(chosen[of].mean()), "tpr": float("nan")}
-                    hits = int(chosen[hit].sum())
-                    if counts["positives"] >= ENOUGH_POSITIVES:
-                        rates["tpr"] = hits / counts["positives"]
-                    head = {**self.head(), "classifier": kind, "threshold": threshold, "group": label}
-                    rows.append({**head, **counts, "hits": hits, **rates})
+                    positives, hits = int(hit.sum()), int(chosen[hit].sum())
+                    tpr = hits / positives if positives >= ENOUGH_POSITIVES else _NAN
+                    facts = (kind, threshold, label, int(of.sum()), positives, int(chosen[of].sum()), hits)
+                    values = (*self.head().values(), *facts, float(chosen[of].mean()), tpr)
+                    rows.append(dict(zip(_DECISIONS, values, strict=True)))
         return rows
 
-    def gaps(self) -> list[dict[str, Any]]:
+    def _gaps(self) -> dict[str, tuple[Interval, float]]:
         """Return the groups' differences with their intervals and values by chance; NaN where nobody is selected."""
-        found = []
-        table = pd.DataFrame(self.decisions())
-        for (kind, threshold), rows in table.groupby(["classifier", "threshold"], sort=False) if len(table) else ():
-            known = rows[rows["positives"] >= ENOUGH_POSITIVES]
+        found = {}
+        decisions = pd.DataFrame(self.decisions(), columns=_DECISIONS)
+        for (kind, threshold), rows in decisions.groupby(["classifier", "threshold"], sort=False):
             nobody = rows["selected"].max() < ENOUGH_SELECTED
+            known = rows[rows["positives"] >= ENOUGH_POSITIVES]
             for name, of, some, every in (
                 ("selection_gap", rows, "selected", "rows"),
                 ("tpr_gap", known, "hits", "positives"),
             ):
-                some_of, all_of = of[some].to_numpy(), of[every].to_numpy()
-                interval, chance = (
-                    Interval(float("nan"), float("nan"), float("nan"), len(self.of(_codes))),
-                    float("nan"),
-                )
+                counts = of[some].to_numpy(), of[every].to_numpy()
+                interval, chance = Interval(_NAN, _NAN, _NAN, len(self.of(_codes))), _NAN
                 if len(of) > 1 and not nobody:
-                    interval = rate_gap_interval(some_of, all_of, self.level)
-                    chance = gap_by_chance(some_of, all_of, self.seed)
+                    interval, chance = rate_gap_interval(*counts, self.level), gap_by_chance(*counts, self.seed)
                 prefix = "base_" if threshold == "base rate" else ""
-                found.append({"metric": f"{prefix}{name}:{kind}", "interval": interval, "chance": chance})
+                found[f"{prefix}{name}:{kind}"] = interval, chance
         return found
 
 
+_NAN = float("nan")
 _COLUMNS = ("method", "n_components", "metric", "estimate", "low", "high", "chance", "n")
+_DECISIONS = (
+    "method", "n_components", "classifier", "threshold", "group", "rows", "positives", "selected", "hits",
+    "selection_rate", "tpr",
+)  # fmt: skip
 
 
 def _codes(cell: Cell) -> np.ndarray:

@@ -32,6 +32,7 @@ __all__ = [
     "gap_by_chance",
     "gap_interval",
     "mean_interval",
+    "placements",
     "rate_gap_interval",
 ]
 
@@ -328,10 +329,10 @@ def auc_interval(
         a, b = scores[(parts == part) & positive], scores[(parts == part) & ~positive]
         if not len(a) or not len(b):
             continue
-        areas.append(_placements(a, b).mean())
+        areas.append(placements(a, b).mean())
         weights.append(len(a) + len(b))
-        wins[0].append(_placements(a, b) - areas[-1])
-        wins[1].append(1.0 - _placements(b, a) - areas[-1])
+        wins[0].append(placements(a, b) - areas[-1])
+        wins[1].append(1.0 - placements(b, a) - areas[-1])
     n = int(min(positive.sum(), (~positive).sum()))
     if not areas:
         return Interval(float("nan"), float("nan"), float("nan"), n)
@@ -371,7 +372,7 @@ def _rank_variance(area: float, n_first: int, n_second: int) -> float:
     return max(area * (1.0 - area) * shares / (n_first * n_second), 0.0)
 
 
-def _placements(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def placements(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Share of `b` that each of `a` exceeds; ties count half."""
     ordered = np.sort(b)
     below, up_to = np.searchsorted(ordered, a, "left"), np.searchsorted(ordered, a, "right")

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from fairpca._moments import GroupMoments
 from fairpca._validation import shown_labels
 from fairpca.linalg import top_eigenpairs
+from fairpca.report.intervals import placements
 from fairpca.report.methods import Fitted, Rows
 from fairpca.solvers.minmax import Objective, criterion_value, solve_minmax
 from fairpca.solvers.rfpca import GroupObjective, ambiguity_radii, solve_rfpca
@@ -472,14 +473,9 @@ def scaled(Z: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 def area_under_curve(scores: np.ndarray, positive: np.ndarray) -> float:
     """Return P(score of a positive > score of another) + half the ties (Mann and Whitney), NaN for one class."""
-    n1 = int(positive.sum())
-    n0 = len(positive) - n1
-    if not n1 or not n0:
+    if positive.all() or not positive.any():
         return float("nan")
-    ordered, place = np.unique(scores, return_inverse=True)
-    counts = np.bincount(place, minlength=len(ordered))
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place]  # ties share the mean of their ranks
-    return float((ranks[positive].sum() - n1 * (n1 + 1) / 2.0) / (n1 * n0))
+    return float(placements(scores[positive], scores[~positive]).mean())
 
 
 def mmd(split: Split, Z: np.ndarray) -> dict[str, float]:

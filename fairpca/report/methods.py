@@ -64,11 +64,6 @@ class Rows:
         """One column of 0 and 1 for each group, shape (n_samples, n_groups)."""
         return (self.groups.codes[:, None] == np.arange(len(self.groups.labels))).astype(np.float64)
 
-    def part(self, index: Any) -> Rows:
-        """Some of the rows, in the given order; all groups stay known, also those that are absent."""
-        groups = Groups(self.groups.labels, self.groups.codes[index])
-        return Rows(self.X[index], groups, None if self.y is None else self.y[index], self.seed)
-
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.X)

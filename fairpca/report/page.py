@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Html", "close", "comparison_page", "figure_html", "folded", "join", "listed", "page", "table_html", "tag"]
+__all__ = ["Html", "close", "figure_html", "folded", "join", "listed", "page", "table_html", "tag"]
 
 # Even if something were not escaped, a browser would neither run it nor ask another computer for anything.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -136,27 +136,6 @@ def close(figure: Any) -> None:
     from matplotlib import pyplot
 
     pyplot.close(figure)
-
-
-def comparison_page(comparison: Any, title: str) -> str:
-    """Return a comparison as a page: what was compared, all estimates with intervals, a picture a dimension."""
-    frame, parts = comparison.frame, [tag("h1", title)]
-    groups = pd.DataFrame(comparison.groups.items(), columns=["group", "rows"])
-    parts += [table_html(groups, "Groups"), *listed(comparison.notes)]
-    for dimension in sorted(set(frame["n_components"])):
-        parts.append(tag("h2", f"{dimension} components"))
-        ax = comparison.plot(n_components=dimension)
-        caption = (
-            f"Variance kept and gap between the groups' errors on new rows; bars: {comparison.level:.0%} intervals."
-        )
-        parts.append(figure_html(ax.figure, "A point a method: variance across, error gap upwards.", caption))
-        close(ax.figure)
-        rows = frame[frame["n_components"] == dimension].drop(columns="n_components")
-        parts.append(table_html(rows, f"All estimates, {dimension} components{comparison.about_positive()}"))
-    if len(comparison.decisions):
-        parts.append(table_html(comparison.decisions, f"Who is selected{comparison.about_positive()}"))
-    skipped = [f"{name} was left out: {reason}" for name, reason in comparison.skipped.items()]
-    return page(title, join([*parts, *listed(skipped)]))
 
 
 def listed(lines: Iterable[str]) -> list[Html]:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca._validation import Groups, check_choice, check_given, encode_groups, shown_labels
 
-__all__ = ["GroupScorer", "group_gap", "recovery_auc", "worst_group_error"]
+__all__ = ["GroupScorer"]
 
 
 class GroupScorer(BaseEstimator):
@@ -23,7 +23,25 @@ class GroupScorer(BaseEstimator):
     Parameters
     ----------
     what : {"worst_group_error", "group_gap", "recovery_auc"}
-        What is scored. Scores are negative, so that the larger is the better.
+        The largest error of a group, the largest difference between two groups' errors (both as shares of the variance
+        of the held-out rows), or the AUC with which a cross-fitted logistic classifier finds the group (0.5: guessing;
+        of more than two groups the mean of each against all others). Scores are negative: the larger, the better.
+
+    Examples
+    --------
+    >>> import numpy as np, sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from fairpca import MinMaxFairPCA
+    >>> from fairpca.report import GroupScorer
+    >>> rng = np.random.default_rng(0)
+    >>> X, sex = rng.normal(size=(100, 4)), np.tile(["f", "m"], 50)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     model = MinMaxFairPCA().set_fit_request(sensitive_features=True)
+    ...     scorer = GroupScorer("worst_group_error")
+    ...     search = GridSearchCV(model, {"n_components": [1, 3]}, scoring=scorer, cv=3)
+    ...     search = search.fit(X, sensitive_features=sex)
+    >>> search.best_params_
+    {'n_components': 3}
     """
 
     # What scikit-learn reads to know that the scorer wants the groups.
@@ -71,56 +89,6 @@ class GroupScorer(BaseEstimator):
         squares = np.sum((rows - back) ** 2, axis=1) / total
         errors = np.array([squares[groups.rows(g)].mean() for g in range(len(groups.labels))])
         return float(-errors.max() if self.what == "worst_group_error" else errors.min() - errors.max())
-
-
-def worst_group_error() -> GroupScorer:
-    """Return a scorer: minus the largest error of a group, as a share of the variance of the held-out rows.
-
-    Returns
-    -------
-    GroupScorer
-        Callable as ``scorer(estimator, X, sensitive_features=…)``; at most 0, larger is better.
-
-    Examples
-    --------
-    >>> import numpy as np, sklearn
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from fairpca import MinMaxFairPCA
-    >>> from fairpca.report import worst_group_error
-    >>> rng = np.random.default_rng(0)
-    >>> X, sex = rng.normal(size=(100, 4)), np.tile(["f", "m"], 50)
-    >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     model = MinMaxFairPCA().set_fit_request(sensitive_features=True)
-    ...     search = GridSearchCV(model, {"n_components": [1, 3]}, scoring=worst_group_error(), cv=3)
-    ...     search = search.fit(X, sensitive_features=sex)
-    >>> search.best_params_
-    {'n_components': 3}
-    """
-    return GroupScorer("worst_group_error")
-
-
-def group_gap() -> GroupScorer:
-    """Return a scorer: minus the largest difference between two groups' errors.
-
-    Returns
-    -------
-    GroupScorer
-        Callable as ``scorer(estimator, X, sensitive_features=…)``; at most 0, larger is better. Errors are shares
-        of the variance of the held-out rows.
-    """
-    return GroupScorer("group_gap")
-
-
-def recovery_auc() -> GroupScorer:
-    """Return a scorer: minus the AUC with which a cross-fitted logistic classifier finds the group (0.5: guessing).
-
-    Returns
-    -------
-    GroupScorer
-        Callable as ``scorer(estimator, X, sensitive_features=…)``; larger is better. With more than two groups the
-        mean over the groups of the AUC against all others.
-    """
-    return GroupScorer("recovery_auc")
 
 
 def _recovery(Z: np.ndarray, groups: Groups) -> float:

@@ -132,24 +132,7 @@ def number_of(word: str) -> float | None:
 
 
 def _numbers(words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]) -> dict[str, float] | None:
-    """Return the number that each word means, if all mean one."""
-    found = _plain_numbers(words, name, decimals, note)
-    bare = without_sign(words) if found is None else None
-    if bare is None:
-        return found
-    plain, sign = bare
-    numbers = _plain_numbers(plain, name, decimals, note)
-    if numbers is None:
-        return None
-    found = {word: numbers[digits] for word, digits in zip(words, plain, strict=True)}
-    note(f"{name}: numbers with {sign!r}; {words[0]!r} is {found[words[0]]:.12g}")
-    return found
-
-
-def _plain_numbers(
-    words: list[str], name: str, decimals: Decimals, note: Callable[[str], None]
-) -> dict[str, float] | None:
-    """Return the number of each word that is written in digits, with a decimal comma or point."""
+    """Return the number that each word means, if all mean one: digits, with a decimal comma or point."""
     found = {}
     try:
         for word in words:
@@ -191,14 +174,13 @@ def _dates(words: pd.Series, plain: list[str], name: str, form: str | None, note
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Amounts with a currency or per cent sign; times and dates that have to be written in another way
+# Times, dates and amounts that have to be written in another way
 
 
-_SIGNS = "$€£¥₹₩₽₺₪"
-_AMOUNT = re.compile(rf"([+-]?)([{_SIGNS}]?) ?([+-]?)(\.?\d[\d.,]*)(?: ?([%{_SIGNS}]))?")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?"
-_TIMES = tuple(
+_SIGNS = "$€£¥₹₩₽₺₪%"
+_ADVICE = tuple(
     (re.compile(pattern, re.I), f"{what}; {remedy}")
     for pattern, what, remedy in (
         (_CLOCK, "times of day", "write them as hours, 14.25 for 14:15"),
@@ -210,37 +192,18 @@ _TIMES = tuple(
             "dates",
             "write them as 2012-07-04, or give their form, as in --date-format %d.%m.%Y",
         ),
+        (
+            rf"[+-]?[{_SIGNS}] ?[+-]?[\d.,]+|[+-]?[\d.,]+ ?[{_SIGNS}]",
+            "amounts",
+            f"write them without {_SIGNS}, as 1234.5",
+        ),
     )
 )
 
 
-def without_sign(words: Sequence[str]) -> tuple[list[str], str] | None:
-    """Take off a currency or per cent sign; None where not all words have the same one.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Different values of a column.
-
-    Returns
-    -------
-    tuple of list of str and str
-        The numbers, each still with a decimal comma or point, and the sign.
-    """
-    parts = [match.groups(default="") for word in words if (match := _AMOUNT.fullmatch(word))]
-    signs = {(before, after) for _, before, _, _, after in parts}
-    if len(parts) < len(words) or len(signs) != 1:
-        return None
-    ((before, after),) = signs
-    twice = any(first and second for first, _, second, *_ in parts)
-    if bool(before) == bool(after) or twice:
-        return None
-    return [first + second + digits for first, _, second, digits, _ in parts], before or after
-
-
-def looks_like_time(words: Sequence[str]) -> str:
-    """Say what times or dates most words look like, and how to write them; empty where they do not."""
-    for pattern, advice in _TIMES:
+def looks_like(words: Sequence[str]) -> str:
+    """Say what times, dates or amounts most words look like, and how to write them; empty where they do not."""
+    for pattern, advice in _ADVICE:
         if sum(bool(pattern.fullmatch(word)) for word in words) > 0.9 * len(words):
             return f"look like {advice}"
     return ""

@@ -59,21 +59,6 @@ def read_bytes(path: str) -> bytes:
         ) from error
 
 
-def read_text_file(path: str) -> str:
-    """Return the text of a file, whatever its encoding.
-
-    Parameters
-    ----------
-    path : str
-        The file, compressed or not; ``-`` is standard input.
-
-    Returns
-    -------
-    str
-    """
-    return as_utf8(read_bytes(path), path)[0].decode()
-
-
 def plain_name(path: str) -> str:
     """Return the name of a file without the ending of its compression, in lower case."""
     name = Path(path).name.lower()

@@ -74,12 +74,10 @@ class SavedModel:
             To be kept, in types that JSON knows.
         """
         columns = tuple(d for role in _ROLES for d in decisions if d.role == role)
+        names = getattr(estimator, "feature_names_in_", None)
+        matrix, offset = _affine(estimator.transform, int(estimator.n_features_in_), names)
+        back, back_offset = _affine(estimator.inverse_transform, matrix.shape[1])
         arrays = _learned(transformer)
-        p = int(estimator.n_features_in_)
-        probes = np.vstack([np.zeros(p), np.eye(p)])
-        matrix, offset = _affine(np.asarray(_quiet(estimator.transform, probes, estimator)))
-        k = matrix.shape[1]
-        back, back_offset = _affine(np.asarray(estimator.inverse_transform(np.vstack([np.zeros(k), np.eye(k)]))))
         arrays |= {"matrix": matrix, "offset": offset, "back_matrix": back, "back_offset": back_offset}
         names = tuple(str(name) for name in estimator.get_feature_names_out())
         return cls(columns, arrays, names, dict(provenance))
@@ -317,31 +315,24 @@ def _as_levels(column: pd.Series, known: set[str]) -> np.ndarray:
     return np.array([word if word in known else levels.get(number, word) for word, number in pairs], dtype=object)
 
 
-def _affine(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Matrix and offset of an affine map, from the images of zero and of the unit vectors."""
+def _affine(function: Any, size: int, names: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return matrix and offset of an affine map, from the images of zero and of the unit vectors."""
+    images = np.asarray(function(pd.DataFrame(np.vstack([np.zeros(size), np.eye(size)]), columns=names)))
     return images[1:] - images[0], images[0]
-
-
-def _quiet(function: Any, rows: np.ndarray, estimator: Any) -> Any:
-    names = getattr(estimator, "feature_names_in_", None)
-    return function(rows if names is None else pd.DataFrame(rows, columns=names))
 
 
 def _learned(transformer: Any) -> dict[str, np.ndarray]:
     """Medians, means and scales that a fitted preparation has learned."""
-    steps = getattr(transformer, "named_transformers_", {})
-    empty = np.zeros(0)
-    numbers, pairs = steps.get("numbers"), steps.get("pairs")
-    fill = numbers.named_steps["simpleimputer"].statistics_ if numbers is not None else empty
-    found: dict[str, np.ndarray] = {"fill": np.asarray(fill, dtype=float)}
-    clipped = numbers.named_steps.get("winsorizer") if numbers is not None else None
-    found["low"] = np.full(len(fill), -np.inf) if clipped is None else clipped.low_
-    found["high"] = np.full(len(fill), np.inf) if clipped is None else clipped.high_
-    for prefix, step, size in (("", numbers, len(fill)), ("pair_", pairs, None)):
-        scaler = step.named_steps.get("standardscaler") if step is not None else None
-        width = (
-            size if size is not None else (0 if step is None else len(step.named_steps["simpleimputer"].statistics_))
-        )
-        found[f"{prefix}mean"] = np.zeros(width) if scaler is None else np.asarray(scaler.mean_, dtype=float)
-        found[f"{prefix}scale"] = np.ones(width) if scaler is None else np.asarray(scaler.scale_, dtype=float)
+    found: dict[str, np.ndarray] = {}
+    for part, prefix in (("numbers", ""), ("pairs", "pair_")):
+        pipeline = getattr(transformer, "named_transformers_", {}).get(part)
+        steps = {} if pipeline is None else pipeline.named_steps
+        fill = steps["simpleimputer"].statistics_ if steps else np.zeros(0)
+        scaler, clipped = steps.get("standardscaler"), steps.get("winsorizer")
+        found[f"{prefix}mean"] = np.zeros(len(fill)) if scaler is None else scaler.mean_
+        found[f"{prefix}scale"] = np.ones(len(fill)) if scaler is None else scaler.scale_
+        if part == "numbers":
+            found["fill"] = np.asarray(fill, dtype=float)
+            found["low"] = np.full(len(fill), -np.inf) if clipped is None else clipped.low_
+            found["high"] = np.full(len(fill), np.inf) if clipped is None else clipped.high_
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["Winsorizer", "column_limits", "limits", "unusual_numbers"]
+__all__ = ["Winsorizer", "column_limits", "unusual_numbers"]
 
 SENTINELS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
 FAR = 15.0  # standard deviations
@@ -18,32 +19,25 @@ _SAID = 5  # columns that are named
 UNITS = 20.0  # for normal values this is 33 standard deviations, for lognormal ones (σ = 1) one in 200 000
 
 
-def limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the median plus and minus 20 times the larger distance to the 5 % and the 95 % quantile.
+def column_limits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits beyond which values of each column are clipped; missing ones do not count.
 
-    Where these quantiles are equal to the median there are no limits.
-    """
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return -np.inf, np.inf
-    low, high = column_limits(known)
-    return float(low), float(high)
-
-
-def column_limits(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits beyond which values are clipped, of each column of a table without missing values.
+    They are the median plus and minus 20 times the larger distance to the 5 % and the 95 % quantile.
 
     Parameters
     ----------
-    known : ndarray of shape (n_samples, n_features)
+    values : ndarray of shape (n_samples, n_features)
         The rows that decide.
 
     Returns
     -------
     tuple of ndarray of shape (n_features,)
-        Lower and upper limits; infinite where a column does not vary between its twentieths.
+        Lower and upper limits; infinite where a column does not vary between its twentieths, or has no value.
     """
-    low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], axis=0)
+    quantile = np.nanquantile if np.isnan(values).any() else np.quantile
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
+        low, middle, high = np.nan_to_num(quantile(values, [0.05, 0.5, 0.95], axis=0))
     unit = np.maximum(high - middle, middle - low)
     far = np.where(unit > 0, UNITS * unit, np.inf)
     return middle - far, middle + far
@@ -102,11 +96,7 @@ class Winsorizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the limits."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        if np.isnan(X).any():
-            found = np.array([limits(column) for column in X.T])
-            self.low_, self.high_ = found[:, 0], found[:, 1]
-        else:
-            self.low_, self.high_ = column_limits(X)
+        self.low_, self.high_ = column_limits(X)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairpca.tables._values import looks_like_time, number_of
-from fairpca.tables.outliers import limits
+from fairpca.tables._values import looks_like, number_of
+from fairpca.tables.outliers import column_limits
 
 __all__ = ["Decision", "Rules", "decide"]
 
@@ -140,7 +140,7 @@ def _decide(column: pd.Series, name: str, rules: Rules) -> Decision:
     each_once = distinct == len(present) >= _ENOUGH_ROWS  # also where the rows are few
     free = each_once or distinct > max(rules.max_levels, len(present) // 2)
     if free and not kept and name not in rules.categories:
-        time = looks_like_time(list(map(str, present.unique())))
+        time = looks_like(list(map(str, present.unique())))
         what = f"which {time}" if time else "names or free text"
         why = f"has {distinct} different values in {len(present)} rows, {what}; --keep takes it"
         return Decision(name, "left out", why)
@@ -153,7 +153,7 @@ def _no_numbers(present: pd.Series, name: str) -> str:
     shown = wrong if len(wrong) else present  # each is a number, but not all in the same notation
     place = f"{present.index.name or 'row'} {shown.index[0]}"
     what = f"{len(wrong)} of {len(present)} values are none" if len(wrong) else "they are written in several ways"
-    advice = looks_like_time(list(map(str, shown.unique())))
+    advice = looks_like(list(map(str, shown.unique())))
     return (
         f"--number {name}: column {name!r} is no column of numbers; {what}, such as {str(shown.iloc[0])!r} ({place})"
         + (f", which {advice}." if advice else "; write all of them alike, as 1234.5, and leave missing ones empty.")
@@ -179,7 +179,7 @@ def _why_number(column: pd.Series, missing: int, rules: Rules) -> str:
         parts.append(f"{missing} missing get the median")
     if column.dtype.kind in "iuf" and rules.outliers == "clip":
         values = numbers_of(column)
-        low, high = limits(values)
+        (low,), (high,) = column_limits(values[:, None])
         far = int(np.sum((values < low) | (values > high)))
         if far:
             parts.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -59,15 +60,16 @@ def plain(value: Any) -> Any:
     -------
     dict, list, bool, int, float, str or None
     """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, np.ndarray, pd.Index)):
-        return [plain(item) for item in value]
+    text = json.dumps(value, default=_plain)
+    return json.loads(text, parse_constant=lambda _: None)  # NaN and infinities
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, (set, np.ndarray, pd.Index)) else str(value)
 
 
 def fitted_facts(

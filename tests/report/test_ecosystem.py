@@ -20,11 +20,13 @@ from sklearn.preprocessing import StandardScaler
 
 import fairpca
 from fairpca import PCA, MeanFairPCA, MinMaxFairPCA
-from fairpca.report import Settings, compare, worst_group_error
+from fairpca.report import GroupScorer, Settings, compare
 from fairpca.tables import as_table, prepare
 
 SCRIPT = Path(__file__).parents[1] / "cases" / "typed_script.py"
 QUICK = Settings(kernel_rows=60, permutations=5, folds=2, tree_rounds=0)
+
+WORST = GroupScorer("worst_group_error")
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +128,9 @@ def test_scores_may_be_weighted_by_the_fit_alone(people):
     with sklearn.config_context(enable_metadata_routing=True):
         model = PCA(n_components=1).set_fit_request(sensitive_features=True, sample_weight=True)
         params = {"sensitive_features": sex, "sample_weight": weights}
-        found = cross_validate(model, X, cv=2, scoring=worst_group_error(), params=params, return_estimator=True)
+        found = cross_validate(model, X, cv=2, scoring=WORST, params=params, return_estimator=True)
         alone = cross_validate(
-            PCA(n_components=1).set_fit_request(sensitive_features=True), X, cv=2, scoring=worst_group_error(),
+            PCA(n_components=1).set_fit_request(sensitive_features=True), X, cv=2, scoring=WORST,
             params={"sensitive_features": sex}, return_estimator=True,
         )  # fmt: skip
     first, second = found["estimator"][0].components_, alone["estimator"][0].components_

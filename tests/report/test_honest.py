@@ -9,6 +9,7 @@ import pytest
 from fairpca import cli
 from fairpca.report import Settings, analyse, compare, rate_gap_interval
 from fairpca.report import analysis as analysis_module
+from fairpca.report.analysis import answers as report_answers
 from fairpca.report.cells import parts_of, selected
 from fairpca.report.intervals import gap_by_chance
 from fairpca.tables import Rules, as_table, prepare
@@ -200,12 +201,20 @@ def test_numbers_and_joint_patterns_are_proxies():
     assert prepare(as_table(table[["noise", "sex"]]), ["sex"]).joint_proxy() == pytest.approx(0.5, abs=0.08)
 
 
-def test_a_report_never_says_that_nothing_was_found():
+def test_a_report_says_what_was_checked_and_what_a_reader_must_know():
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd")).assign(sex=np.arange(120) % 2)
-    study = analyse(table, ["sex"], methods=["pca"], parts=2, components=[2])
+    groups = np.repeat(list("abcdefghij"), [30, *[60] * 9])
+    X = rng.normal(size=(len(groups), 4)) * np.where(groups == "a", 5.0, 1.0)[:, None]
+    table = pd.DataFrame(X, columns=list("wxyz")).assign(group=groups, school=[f"school {g}" for g in groups])
+    study = analyse(table, ["group"], methods=["pca"], parts=2, components=[2])
     text = study.remarks()
     assert "Nothing unusual" not in text and "Together they predict the group with" in text and "Not checked" in text
+    assert "Survey weights are not used" in text
+    first, *_, last = report_answers(study)
+    assert "rows of the group 'a' (only 30 rows) are described worst" in first and first.count("only") == 1
+    assert "'school' alone predicts the group of nearly every row" in last
+    for picture in (study.plot_groups(), study.plot_dimensions()):
+        assert "The eight largest groups are shown." in picture
 
 
 def test_the_accuracy_names_its_threshold_and_what_one_decision_for_all_rows_reaches():
@@ -214,11 +223,6 @@ def test_the_accuracy_names_its_threshold_and_what_one_decision_for_all_rows_rea
     share = (table["callback"] == "no").mean()
     page = study.outcomes()
     assert "accuracy at 0.5" in page and f"one decision for all rows is right for {share:.1%}" in page
-
-
-def test_the_report_says_that_rows_are_not_weighted():
-    study = analyse(rare(400), ["race"], methods=["pca"], components=[2])
-    assert "Survey weights are not used" in study.remarks()
 
 
 def test_points_of_two_methods_differ_in_the_picture():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairpca.report import auc_interval, difference_interval, gap_interval, mean_interval
-from fairpca.report.intervals import _dependence, _placements
+from fairpca.report.intervals import _dependence, placements
 
 
 def parts(n, k=5):
@@ -70,7 +70,7 @@ def test_area_is_the_slow_count():
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 5, 13).astype(float), rng.integers(0, 5, 9).astype(float)
     slow = [np.mean([(x > y) + 0.5 * (x == y) for y in b]) for x in a]
-    np.testing.assert_allclose(_placements(a, b), slow)
+    np.testing.assert_allclose(placements(a, b), slow)
     both = auc_interval(np.r_[a, b], np.r_[np.ones(13, bool), np.zeros(9, bool)], np.zeros(22))
     assert both.estimate == pytest.approx(np.mean(slow)) and np.isnan(both.low) and both.n == 9
 
