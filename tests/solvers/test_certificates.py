@@ -20,7 +20,7 @@ from fairpca.solvers.minmax import (
 )
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups
 from fairpca.solvers.rfpca._boundary import PencilBoundary
-from fairpca.solvers.spectral import Pencil
+from fairpca.solvers.spectral import PairBasis, Pencil
 
 OBJECTIVES = ["loss", "error", "variance", "nash"]
 EACH_OBJECTIVE = pytest.mark.parametrize("objective", OBJECTIVES)
@@ -48,6 +48,38 @@ def test_minmax(path, m, objective):
     result = solve_minmax(M, d, objective=objective, pencil=pencil)
     assert not faults("minmax", result, M, d, objective)
     assert result.status == "optimal" or path == "rough basis"
+
+
+def rough_basis(seed):
+    """Two moments, a dimension, a weight, and leading eigenvectors there, with errors and perhaps without the first."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 13))
+    d = int(rng.integers(1, p))
+    axes = np.linalg.qr(rng.standard_normal((2, p, p)))[0]
+    axes[1] = axes[rng.integers(2)]
+    w = rng.uniform(0.3, 1.0, (2, 1)) ** np.arange(p) * rng.uniform(0.5, 1.5, (2, p))
+    w[:, 0] += rng.uniform()
+    M = (axes * w[:, None, :]) @ axes.transpose(0, 2, 1)
+    t = float(rng.choice([rng.uniform(), rng.uniform(-0.5, 1.5)]))
+    vectors = np.linalg.eigh(t * M[0] + (1 - t) * M[1])[1][:, ::-1]
+    size = int(rng.choice([p - 1, rng.integers(d, p)]))
+    block = vectors[:, np.arange(size) + (rng.random() < 0.3)]
+    return M, d, t, block + 10.0 ** rng.uniform(-4.0, 0.3) * rng.standard_normal(block.shape) / p**0.5
+
+
+def test_no_basis_proves_less_than_the_sum_of_the_leading_eigenvalues():
+    """The upper bound behind every proof from a basis, however little the basis knows of the matrices."""
+    for seed in range(800):
+        M, d, t, block = rough_basis(seed)
+        pair = PairBasis(M)
+        pair.append(block)
+        for s in (0.0, 1.0, 0.5, t):  # what is proved at one weight serves the next
+            bounds = (
+                pair.top_sum_bound(s, d, *pair.pairs(s, d), tight=bool(seed % 2)),
+                Pencil(M, dense_limit=0, block=block).top_sum_bound((s, 1 - s), d),
+            )
+            least = np.linalg.eigvalsh(s * M[0] + (1 - s) * M[1])[-d:].sum()
+            assert min(bounds) >= least - 1e-13 * np.abs(M).sum(), seed
 
 
 @EACH_OBJECTIVE
