@@ -82,6 +82,18 @@ def test_no_basis_proves_less_than_the_sum_of_the_leading_eigenvalues():
             assert min(bounds) >= least - 1e-13 * np.abs(M).sum(), seed
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES[1:])  # losses need the groups' own optima, which it misses, too
+@pytest.mark.parametrize("m", [2, 5])
+def test_minmax_in_a_basis_that_cannot_see_what_it_misses(m, objective):
+    """The basis spans an invariant subspace, so that all residuals vanish and only the proof can tell."""
+    M = spread(m, 30, m)
+    M[:, :20, 20:] = M[:, 20:, :20] = 0.0
+    M[:, 20:, 20:] *= 2.0
+    result = solve_minmax(M, 4, objective=objective, pencil=Pencil(M, dense_limit=0, block=np.eye(30)[:, :20]))
+    assert not faults("minmax", result, M, 4, objective)
+    assert result.status != "optimal" and result.certificate == "proof"
+
+
 @EACH_OBJECTIVE
 @pytest.mark.parametrize("p", [6, 160])
 def test_minmax_with_exactly_d_dimensions(p, objective):
