@@ -115,10 +115,18 @@ def test_minmax_one_direction_after_the_other(m, objective):
 
 
 @LINEAR
+def test_minmax_one_direction_after_the_other_in_a_basis(objective):
+    M = spread(2, 200, 12)
+    assert not faults("nested", solve_minmax_nested(M, 3, objective=objective), M, 3, objective)
+
+
+@LINEAR
 @pytest.mark.parametrize("m", [2, 4])
 def test_minmax_by_interior_points_and_multiplicative_weights(m, objective):
     M = spread(m, 8, 20 + m)
-    assert not faults("minmax", solve_minmax_sdp(M, 3, objective=objective), M, 3, objective, rounding=1e-9, tol=1e-5)
+    for steps in (7, 100):  # few leave a matrix whose value is not that of the map
+        result = solve_minmax_sdp(M, 3, objective=objective, max_iter=steps)
+        assert not faults("minmax", result, M, 3, objective, rounding=1e-9, tol=1e-5)
     for large in (M, spread(m, 160, m)):
         result = solve_minmax_weights(large, 3, objective=objective, n_iter=30)
         assert not faults("minmax", result, large, 3, objective)
