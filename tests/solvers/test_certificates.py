@@ -20,6 +20,7 @@ from fairpca.solvers.minmax import (
     solve_minmax_wide,
     weights,
 )
+from fairpca.solvers.minmax.dual import dense_limit
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups
 from fairpca.solvers.rfpca._boundary import PencilBoundary
 from fairpca.solvers.spectral import PairBasis, Pencil
@@ -118,7 +119,8 @@ def test_minmax_one_direction_after_the_other(m, objective):
 
 @LINEAR
 def test_minmax_one_direction_after_the_other_in_a_basis(objective):
-    M = spread(2, 200, 12)
+    M = spread(2, 200, 12, 0.8)
+    assert dense_limit(M, 1) < 200
     assert not faults("nested", solve_minmax_nested(M, 3, objective=objective), M, 3, objective)
 
 
