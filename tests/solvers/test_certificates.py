@@ -121,7 +121,9 @@ def test_minmax_one_direction_after_the_other(m, objective):
 def test_minmax_one_direction_after_the_other_in_a_basis(objective):
     M = spread(2, 200, 12, 0.8)
     assert dense_limit(M, 1) < 200
-    assert not faults("nested", solve_minmax_nested(M, 3, objective=objective), M, 3, objective)
+    result = solve_minmax_nested(M, 3, objective=objective)
+    assert not faults("nested", result, M, 3, objective)
+    assert result.status == "optimal"
 
 
 @LINEAR
