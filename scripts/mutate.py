@@ -4,7 +4,8 @@
     python scripts/mutate.py fairpca/solvers/minmax --seed 7 --tests tests/solvers tests/test_minmax.py
 
 The checkout is never touched: everything happens in a copy. A change is a comparison, sign, constant, default or call
-that becomes another one. A test that runs longer than it may has noticed it.
+that becomes another one. The first test that fails has noticed it. Tests that name what the module defines come first;
+those that have not ended in time have noticed nothing ("late"). With --log a run goes on where the last one ended.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import resource
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,17 +100,25 @@ def changed(source: str, number: int) -> tuple[str, str]:
 
 
 def tests_of(path: Path) -> list[str]:
-    """Return the tests in the folder of a module's tests, those of its name, and those of all certificates."""
+    """Return the tests of a module, those that name it or what it defines first, then those of its folder."""
     parts = path.relative_to("fairpca").parts
     names = {parts[-1].removesuffix(".py").strip("_"), *parts[:-1]}
-    found = [folder] if (folder := ROOT.joinpath("tests", *parts[:-1])).is_dir() and len(parts) > 1 else []
-    found += [file for name in sorted(names) for file in (ROOT / "tests").glob(f"test*{name}*.py")]
+    folder = ROOT.joinpath("tests", *parts[:-1])
+    found = [*folder.rglob("test_*.py")] if len(parts) > 1 else []
+    found += [file for name in names for file in (ROOT / "tests").glob(f"test*{name}*.py")]
     found += [ROOT / "tests/solvers/test_certificates.py"] * (parts[0] == "solvers")
-    return [str(file.relative_to(ROOT)) for file in found] or ["tests"]
+    defined = [getattr(node, "name", "") for node in ast.parse((ROOT / path).read_text(encoding="utf8")).body]
+    words = [name for name in (*defined, parts[-1].removesuffix(".py")) if name not in ("", "__init__")]
+
+    def rank(file: Path) -> tuple[bool, str]:
+        text = file.read_text(encoding="utf8")
+        return not any(word in text for word in words), str(file.relative_to(ROOT))
+
+    return [file for _, file in sorted(map(rank, set(found)))] or ["tests"]
 
 
-def noticed(tree: Path, tests: list[str], seconds: int) -> bool:
-    """Run tests in a process of its own, with a limit on its processor time; return whether one fails."""
+def verdict(tree: Path, tests: list[str], seconds: int) -> str:
+    """Run tests in a process of its own until one fails or its processor time is over; return what came of it."""
     if not (process := os.fork()):
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         with (tree / "log").open("w") as file:
@@ -124,7 +134,7 @@ def noticed(tree: Path, tests: list[str], seconds: int) -> bool:
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if code in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise SystemExit((tree / "log").read_text(encoding="utf8"))
-    return code != 0
+    return "SURVIVED" if code == 0 else "caught" if code > 0 else "late"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -133,10 +143,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("targets", nargs="+", help="files or folders of the package")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=int, default=300, help="processor time that the tests of one change may take")
+    parser.add_argument("--seconds", type=int, default=60, help="processor time that the tests of one change may take")
     parser.add_argument("--tests", nargs="+", help="tests that are asked instead of those of the folder")
+    parser.add_argument("--log", type=Path, help="file of results; the changes in it are not tried again")
     options = parser.parse_args(arguments)
-    rng, survived = random.Random(options.seed), 0
+    rng, found = random.Random(options.seed), Counter[str]()
+    known = options.log.read_text(encoding="utf8").splitlines() if options.log and options.log.exists() else []
     files = [
         file
         for name in options.targets
@@ -152,17 +164,23 @@ def main(arguments: list[str] | None = None) -> int:
         tree = Path(folder, "copy")
         leave = shutil.ignore_patterns(".git", ".venv", "_build", "_executed", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, tree, ignore=leave)
-        for _ in range(options.count):
+        for count in range(options.count):
             file = rng.choice([file for file, left in places.items() if left])
             number = places[file].pop(rng.randrange(len(places[file])))
             path, source = file.relative_to(ROOT), file.read_text(encoding="utf8")
             text, words = changed(source, number)
-            (tree / path).write_text(text, encoding="utf8")
-            caught = noticed(tree, options.tests or tests_of(path), options.seconds)
-            (tree / path).write_text(source, encoding="utf8")
-            survived += not caught
-            print(f"{'caught' if caught else 'SURVIVED'} {path} {words[:160]}", flush=True)
-    print(f"{options.count - survived} of {options.count} changes caught")
+            if count < len(known):
+                line = known[count]
+            else:
+                (tree / path).write_text(text, encoding="utf8")
+                line = f"{verdict(tree, options.tests or tests_of(path), options.seconds)} {path} {words[:160]}"
+                (tree / path).write_text(source, encoding="utf8")
+                if options.log:
+                    with options.log.open("a", encoding="utf8") as log:
+                        print(line, file=log)
+            found[line.split()[0]] += 1
+            print(line, flush=True)
+    print(", ".join(f"{number} {word}" for word, number in found.items()), f"of {options.count} changes")
     return 0
 
 

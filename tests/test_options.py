@@ -1,7 +1,10 @@
 """Words that a parameter may take: declared once, shown in the docstring, checked from the declaration."""
 
+import importlib
 import inspect
+import pkgutil
 import re
+from ast import literal_eval
 from dataclasses import FrozenInstanceError, dataclass
 from typing import Literal
 
@@ -47,6 +50,26 @@ def test_docstrings_describe_every_parameter(kind):
     section = inspect.getdoc(kind).split(f"{heading}\n{'-' * len(heading)}\n")[1]
     lines = re.findall(r"^(\w[\w, ]*) : ", re.split(r"\n\w+\n-{3,}\n", section)[0], flags=re.M)
     assert [name for line in lines for name in line.split(", ")] == names
+
+
+def documented_defaults():
+    """Yield (what, default in the docstring, default in the signature) for all that modules export."""
+    for info in pkgutil.walk_packages(fairpca.__path__, "fairpca."):
+        module = importlib.import_module(info.name) if "__main__" not in info.name else None
+        for thing in (getattr(module, name) for name in getattr(module, "__all__", [])):
+            text = (callable(thing) and getattr(thing, "__module__", "") == info.name and inspect.getdoc(thing)) or ""
+            for line in re.findall(r"^(\w[\w, ]*) : .*?default=(.*)$", text, flags=re.M):
+                parameters = inspect.signature(thing).parameters
+                names, values = line[0].split(", "), re.split(r" and (?:\w+, default=)?", line[1])
+                for name, value in zip(names, values * (len(names) // len(values)), strict=True):
+                    if name in parameters:
+                        yield f"{thing.__qualname__}({name})", literal_eval(value.strip(", ")), parameters[name].default
+
+
+def test_documented_defaults_are_those_that_act():
+    found = list(documented_defaults())
+    assert len(found) > 100
+    assert [one for one in found if one[1] != one[2]] == []
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Every certificate on every path, recomputed by a referee that shares nothing with the solvers."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from fairpca.solvers.minmax import (
     solve_minmax_sdp,
     solve_minmax_weights,
     solve_minmax_wide,
+    weights,
 )
+from fairpca.solvers.minmax.dual import dense_limit
 from fairpca.solvers.rfpca import solve_rfpca, solve_rfpca_groups
 from fairpca.solvers.rfpca._boundary import PencilBoundary
-from fairpca.solvers.spectral import Pencil
+from fairpca.solvers.spectral import PairBasis, Pencil
 
 OBJECTIVES = ["loss", "error", "variance", "nash"]
 EACH_OBJECTIVE = pytest.mark.parametrize("objective", OBJECTIVES)
@@ -50,6 +53,50 @@ def test_minmax(path, m, objective):
     assert result.status == "optimal" or path == "rough basis"
 
 
+def rough_basis(seed):
+    """Two moments, a dimension, a weight, and leading eigenvectors there, with errors and perhaps without the first."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 13))
+    d = int(rng.integers(1, p))
+    axes = np.linalg.qr(rng.standard_normal((2, p, p)))[0]
+    axes[1] = axes[rng.integers(2)]
+    w = rng.uniform(0.3, 1.0, (2, 1)) ** np.arange(p) * rng.uniform(0.5, 1.5, (2, p))
+    w[:, 0] += rng.uniform()
+    M = (axes * w[:, None, :]) @ axes.transpose(0, 2, 1)
+    t = float(rng.choice([rng.uniform(), rng.uniform(-0.5, 1.5)]))
+    vectors = np.linalg.eigh(t * M[0] + (1 - t) * M[1])[1][:, ::-1]
+    size = int(rng.choice([p - 1, rng.integers(d, p)]))
+    block = vectors[:, np.arange(size) + (rng.random() < 0.3)]
+    return M, d, t, block + 10.0 ** rng.uniform(-4.0, 0.3) * rng.standard_normal(block.shape) / p**0.5
+
+
+def test_no_basis_proves_less_than_the_sum_of_the_leading_eigenvalues():
+    """The upper bound behind every proof from a basis, however little the basis knows of the matrices."""
+    for seed in range(800):
+        M, d, t, block = rough_basis(seed)
+        pair = PairBasis(M)
+        pair.append(block)
+        for s in (0.0, 1.0, 0.5, t):  # what is proved at one weight serves the next
+            bounds = (
+                pair.top_sum_bound(s, d, *pair.pairs(s, d), tight=bool(seed % 2)),
+                Pencil(M, dense_limit=0, block=block).top_sum_bound((s, 1 - s), d),
+            )
+            least = np.linalg.eigvalsh(s * M[0] + (1 - s) * M[1])[-d:].sum()
+            assert min(bounds) >= least - 1e-13 * np.abs(M).sum(), seed
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES[1:])  # losses need the groups' own optima, which it misses, too
+@pytest.mark.parametrize("m", [2, 5])
+def test_minmax_in_a_basis_that_cannot_see_what_it_misses(m, objective):
+    """The basis spans an invariant subspace, so that all residuals vanish and only the proof can tell."""
+    M = spread(m, 30, m)
+    M[:, :20, 20:] = M[:, 20:, :20] = 0.0
+    M[:, 20:, 20:] *= 2.0
+    result = solve_minmax(M, 4, objective=objective, pencil=Pencil(M, dense_limit=0, block=np.eye(30)[:, :20]))
+    assert not faults("minmax", result, M, 4, objective)
+    assert result.status != "optimal" and result.certificate == "proof"
+
+
 @EACH_OBJECTIVE
 @pytest.mark.parametrize("p", [6, 160])
 def test_minmax_with_exactly_d_dimensions(p, objective):
@@ -71,13 +118,33 @@ def test_minmax_one_direction_after_the_other(m, objective):
 
 
 @LINEAR
+def test_minmax_one_direction_after_the_other_in_a_basis(objective):
+    M = spread(2, 200, 12, 0.8)
+    assert dense_limit(M, 1) < 200
+    result = solve_minmax_nested(M, 3, objective=objective)
+    assert not faults("nested", result, M, 3, objective)
+    assert result.status == "optimal"
+
+
+@LINEAR
 @pytest.mark.parametrize("m", [2, 4])
 def test_minmax_by_interior_points_and_multiplicative_weights(m, objective):
     M = spread(m, 8, 20 + m)
-    assert not faults("minmax", solve_minmax_sdp(M, 3, objective=objective), M, 3, objective, rounding=1e-9, tol=1e-5)
+    for steps in (7, 100):  # few leave a matrix whose value is not that of the map
+        result = solve_minmax_sdp(M, 3, objective=objective, max_iter=steps)
+        assert not faults("minmax", result, M, 3, objective, rounding=1e-9, tol=1e-5)
     for large in (M, spread(m, 160, m)):
         result = solve_minmax_weights(large, 3, objective=objective, n_iter=30)
         assert not faults("minmax", result, large, 3, objective)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES[1:3])  # the groups' own optima would be rough, too
+def test_multiplicative_weights_in_a_rough_basis(objective, monkeypatch):
+    monkeypatch.setattr(weights, "Pencil", partial(Pencil, dense_limit=0, tol=0.1))
+    for m in (2, 4):
+        M = spread(m, 60, m, 0.95)
+        result = solve_minmax_weights(M, 3, objective=objective, n_iter=30)
+        assert not faults("minmax", result, M, 3, objective)
 
 
 @EACH_OBJECTIVE
@@ -86,11 +153,14 @@ def test_minmax_from_rows_that_are_only_multiplied(m, objective):
     rng = np.random.default_rng(m)
     group = rng.integers(m, size=60)
     X = rng.standard_normal((60, 200)) * 0.9 ** np.arange(200) + group[:, None] * rng.standard_normal(200)
-    M = np.stack([np.cov(X[group == g].T, bias=True) for g in range(m)])
-    result = solve_minmax_wide(WideRows(X, group), 3, objective=objective)
-    # The bound is an estimate from residuals.
-    assert not faults("minmax", result, M, 3, objective, rounding=1e-9)
-    assert result.certificate == "estimate"
+    for centering in ("group", "overall", "none"):
+        centre = {"group": None, "overall": X.mean(axis=0), "none": 0.0}[centering]
+        parts = [X[group == g] - (X[group == g].mean(axis=0) if centre is None else centre) for g in range(m)]
+        M = np.stack([part.T @ part / len(part) for part in parts])
+        result = solve_minmax_wide(WideRows(X, group), 3, objective=objective, centering=centering)
+        # The bound is an estimate from residuals.
+        assert not faults("minmax", result, M, 3, objective, rounding=1e-9)
+        assert result.certificate == "estimate"
 
 
 @pytest.mark.parametrize("printed", [False, True])

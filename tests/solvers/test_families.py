@@ -1,6 +1,7 @@
 """What is public in the families of solvers, and that importing it stays cheap."""
 
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 import fairpca.solvers
+from fairpca.solvers import mbf, minmax
 
 FAMILIES = [info.name for info in pkgutil.iter_modules(fairpca.solvers.__path__) if info.ispkg]
 
@@ -35,6 +37,19 @@ def test_one_place_has_every_solver_and_the_result():
     with pytest.raises(AttributeError, match="has no attribute 'solve_everything'"):
         fairpca.solvers.solve_everything  # noqa: B018
     assert "solve_rfpca" in dir(fairpca.solvers)
+
+
+def test_ways_to_one_answer_have_the_same_defaults():
+    for one, other in (
+        (minmax.solve_minmax_path, minmax.solve_minmax),
+        (minmax.solve_minmax_wide, minmax.solve_minmax),
+        (mbf.MBFProblem, mbf.MBFSettings),
+    ):
+        ours, theirs = inspect.signature(one).parameters, inspect.signature(other).parameters
+        optional = [name for name in ours.keys() & theirs.keys() if ours[name].default is not ours[name].empty]
+        assert optional and {name: ours[name].default for name in optional} == {
+            name: theirs[name].default for name in optional
+        }
 
 
 @pytest.mark.parametrize(

@@ -79,13 +79,8 @@ def test_the_search_knows_papers_by_their_numbers():
 
 
 def test_distances_are_relative_to_the_print() -> None:
-    row = {"kind": "number", "verdict": "differs", "dataset": "compas"}
     board = pd.DataFrame(
-        [
-            {**row, "printed": 50.0, "ours": 51.0},
-            {**row, "printed": -2.0, "ours": -2.0},
-            {**row, "printed": 4.0, "ours": 3.0},
-        ]
-    )
+        {"dataset": ["adult", "german", "compas"], "printed": [50.0, -2.0, 4.0], "ours": [51.0, -2.0, 3.0]}
+    ).assign(kind="number", verdict="differs")
     assert _distance(board) == "half within 2 %, all within 25 % (the largest: compas)"
     assert _distance(board.assign(kind="claim")) == "" and _distance(board.assign(printed=0.0)) == ""

@@ -63,7 +63,7 @@ def test_a_shorter_step_is_the_minimiser_of_the_interpolant():
     slope, least = -1.0, (-2.0 + np.sqrt(4 + 24)) / 12
     excess = {t: cubic(t) - slope * t for t in (1.0, 0.6)}
     assert _shorter(0.6, excess[0.6], (1.0, excess[1.0]), slope) == pytest.approx(least)
-    assert _shorter(1.0, 4.0, None, slope) == pytest.approx(1 / 8)  # of 4 t² - t
+    assert _shorter(2.0, 4.0, None, slope) == pytest.approx(0.5)  # of t² - t
     assert _shorter(1.0, 1e9, None, slope) == pytest.approx(0.1)
     assert _shorter(1.0, np.nan, None, slope) == pytest.approx(0.9)
 

@@ -573,14 +573,13 @@ def test_multiplier_and_residual():
     X, codes = two_groups()
     problem = problem_of(X, codes, 2, 0.02)
     e = problem.evaluate(problem.random(np.random.default_rng(0)))
-
-    def horizontal(slope):
-        return slope - e.V @ (e.V.T @ slope)
-
-    variance, h = horizontal(e.variance_slope), horizontal(e.h_slope)
-    best = max(np.linalg.lstsq(h.reshape(-1, 1), variance.ravel(), rcond=None)[0][0], 0.0)
-    assert e.multiplier == pytest.approx(best)
-    assert e.kkt_residual == pytest.approx(np.linalg.norm(variance - best * h) / np.linalg.norm(variance))
+    some = np.vstack((orthonormal(e.V[:4]), np.zeros((2, 2))))  # the last principal axes have no part in it
+    for point in (some, e.V):
+        e = problem.evaluate(point)
+        variance, h = (slope - e.V @ (e.V.T @ slope) for slope in (e.variance_slope, e.h_slope))
+        best = max(np.linalg.lstsq(h.reshape(-1, 1), variance.ravel(), rcond=None)[0][0], 0.0)
+        assert e.multiplier == pytest.approx(best)
+        assert e.kkt_residual == pytest.approx(np.linalg.norm(variance - best * h) / np.linalg.norm(variance))
     assert problem.evaluate(problem.pca()).kkt_residual < 1e-9
     # Near PCA, but not so near that rounding is all that is left of the variance's slope along the Grassmannian.
     near = problem.evaluate(np.linalg.qr(problem.pca() + 3e-3 * e.V)[0])

@@ -182,10 +182,11 @@ def test_missing_cvxpy_is_explained(monkeypatch):
         (lambda M: solve_minmax_weights(M, 2, eta=0.0), "eta=0.0 is out of range"),
         (lambda M: solve_minmax_weights(M, 2, n_iter=0), "n_iter=0 is out of range"),
         (lambda M: solve_minmax_sdp(M, 9), "between 1 and 4"),
+        (lambda M: solve_minmax_sdp(M, 2, max_iter=1.5), "max_iter must be an integer"),
     ],
 )
 def test_wrong_arguments_are_explained(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         call(moments("wishart", 2, 4, 0))
 
 
