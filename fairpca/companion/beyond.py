@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
+from fairpca._resources import data_path, read_table
 from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
 from fairpca.report import MEASURES, Rows, Settings, Split
@@ -16,6 +17,7 @@ from fairpca.report.statistics import paired_differences
 __all__ = [
     "FAMILIES",
     "FAMILY",
+    "by_program",
     "differences",
     "population",
     "prices",
@@ -101,6 +103,11 @@ def prices(cells: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
         difference=("difference", "mean"), better=("better", "sum"),
         worse=("worse", "sum"), settings=("better", "size"),
     )
+
+
+def by_program(cite: str) -> pd.DataFrame:
+    """Read what the program of a method's authors computed on tables of ours."""
+    return read_table(data_path("published") / "programs" / f"{cite}.csv")
 
 
 @lru_cache(maxsize=5)
