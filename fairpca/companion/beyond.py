@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import t as student
 from sklearn.datasets import load_diabetes
 
+from fairpca._resources import data_path, read_table
 from fairpca._validation import encode_groups
 from fairpca.datasets import load, standardise
 from fairpca.report import MEASURES, Rows, Settings, Split
@@ -16,6 +17,7 @@ from fairpca.report import MEASURES, Rows, Settings, Split
 __all__ = [
     "FAMILIES",
     "FAMILY",
+    "by_program",
     "differences",
     "paired_differences",
     "population",
@@ -126,6 +128,11 @@ def prices(cells: pd.DataFrame, measures: list[str]) -> pd.DataFrame:
         difference=("difference", "mean"), better=("better", "sum"),
         worse=("worse", "sum"), settings=("better", "size"),
     )
+
+
+def by_program(cite: str) -> pd.DataFrame:
+    """Read what the program of a method's authors computed on tables of ours."""
+    return read_table(data_path("published") / "programs" / f"{cite}.csv")
 
 
 @lru_cache(maxsize=5)
