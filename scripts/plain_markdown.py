@@ -6,8 +6,9 @@ formulas are written out.
 
 from __future__ import annotations
 
-import ast
+import inspect
 import os
+import pydoc
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -175,11 +176,10 @@ class Translator:
     def included(self, file: str, options: list[str]) -> list[str]:
         """Return the lines of a function that a page shows by `literalinclude`."""
         shown = next(line.split(":", 2)[2].strip() for line in options if line.startswith(":pyobject:"))
-        text = (notebooks.ROOT / self.document(file)).read_text(encoding="utf8")
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == shown:
-                return text.splitlines()[node.lineno - 1 : node.end_lineno]
-        raise ChapterError(f"{self.page}: {file} has no function {shown!r}")
+        thing = pydoc.locate(f"{self.document(file).removesuffix('.py').replace('/', '.')}.{shown}")
+        if thing is None:
+            raise ChapterError(f"{self.page}: {file} has no function {shown!r}")
+        return inspect.getsource(thing).splitlines()
 
     def output(self, output: Any) -> Any:
         """Return an output without what only the book's pages can show or reach."""
