@@ -225,11 +225,6 @@ def test_code_shown_on_pages_fits_them(source: Path) -> None:
             assert node.end_lineno - node.lineno < MAX_FUNCTION, f"{node.name} is too long for a page"
 
 
-def test_readers_do_not_see_the_parameters() -> None:
-    style = (ROOT / "_static/book.css").read_text(encoding="utf8")
-    assert re.search(r"\.cell\.tag_parameters\s*\{\s*display: none;", style)
-
-
 def test_documents_name_only_commands_and_files_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf8"), re.MULTILINE))
     assert {"book", "test", "setup", "lint"} <= targets

@@ -76,15 +76,6 @@ def test_counts_of_verdicts_are_pinned(board, paper, tmp_path):
     )
 
 
-def test_counts_of_verdicts_by_hand():
-    board = pd.DataFrame(
-        {"paper": "p", "kind": ["number", "number", "claim"], "verdict": ["equal", "differs", "fails"]}
-    )
-    table = pin_verdicts.counts(board, ["paper", "kind"])
-    assert table.loc[("p", "number")].to_dict() == {**dict.fromkeys(published.VERDICTS, 0), "equal": 1, "differs": 1}
-    assert table.loc[("p", "claim")].to_dict() == {**dict.fromkeys(published.VERDICTS, 0), "fails": 1}
-
-
 # A paper of which we know everything -----------------------------------------------------------------------------
 
 
