@@ -19,7 +19,7 @@ def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def median_seconds(call: Callable[[], Any], enough: float = 0.25, long: float = 2.0) -> tuple[float, Any]:
-    """Return the median processor seconds of calls that take `enough` together (one if it is `long`), and the result."""
+    """Return the median processor seconds of `enough` calls, or of one that takes `long`, and the result."""
     spent: list[float] = []
     while len(spent) < 3 or sum(spent) < enough:
         seconds, outcome = cpu_seconds(call)
