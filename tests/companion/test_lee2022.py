@@ -78,10 +78,7 @@ def test_as_drawn_repeats_the_slip_of_the_script():
     assert set(drawn.loc[drawn["p"] == 20, "pct_var"]) != set(table[:, 0])
 
 
-def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension():
-    from fairpca.companion.published import scoreboard
-
-    board = scoreboard()
+def test_pca_and_fpca_agree_with_the_authors_files_in_every_dimension(board):
     rows = board[(board["exhibit"] == "fig2_fig3_stored") & (board["metric"] != "seconds")]
     rows = rows[rows["method"].isin(["pca", "fpca"])]
     assert len(rows) == 2 * 2 * 9 * 6

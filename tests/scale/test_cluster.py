@@ -59,8 +59,6 @@ def test_frame(people, scheduler):
     assert one.feature_names == ("c",) and one.counts.dtype == np.int64
 
 
-
-
 def test_array_with_blocks_of_unknown_size(people):
     X = people[["a", "b", "c"]].to_numpy()
     sex = people["sex"].to_numpy()

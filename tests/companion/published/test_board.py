@@ -22,11 +22,6 @@ from fairpca.companion.published.comparison import STATISTICS
 PAPERS = papers()
 
 
-@pytest.fixture(scope="module")
-def board():
-    return scoreboard()
-
-
 def total():
     numbers = 0
     for name in exhibits():
