@@ -74,7 +74,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 
 $(VENV)/.tested: $(VENV)/.ready requirements-test.lock
 	@echo "Adding the packages that the tests need (about 0.7 GB, once)"
-	$(PIP) --require-hashes --requirement requirements.lock --requirement requirements-test.lock
+	$(PIP) --require-hashes --requirement requirements-test.lock
 	@touch $@
 
 notebooks: setup
@@ -125,13 +125,21 @@ ifeq ($(VENV),none)
 endif
 	$(PYTHON) -m pytest --numprocesses $(JOBS) --dist worksteal $(PACKAGE_TESTS)
 
+UV = _build/uv/bin/uv
+
+$(UV):
+	@test -n "$(PY)" || { echo "Python 3.11 or later is needed; name it with PY=/path/to/python3"; exit 1; }
+	$(PY) -m venv _build/uv
+	_build/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
 # Environments of their own.
-test-lowest:
-	@test -n "$(PY)" || { echo "Python 3.11 is needed; name it with PY=/path/to/python3"; exit 1; }
+test-lowest: $(UV)
 	test -x _build/lowest/bin/python || $(PY) -m venv _build/lowest
-	$(PY) scripts/lowest.py > _build/lowest.txt
-	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement _build/lowest.txt
-	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(UV) pip compile --quiet pyproject.toml --extra sdp --extra plot --extra data --resolution lowest-direct \
+	  --python _build/lowest/bin/python --output-file _build/lowest.txt
+	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement _build/lowest.txt \
+	  pytest pytest-xdist hypothesis fairlearn hatchling editables
+	_build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	_build/lowest/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal $(PACKAGE_TESTS)
 
 test-newest:
@@ -150,10 +158,13 @@ lint: setup-test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
-# UPGRADE=--upgrade takes the newest versions that pyproject.toml allows; without it, what may stay stays.
-lock: setup-test
-	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
-	$(PYTHON) scripts/lock.py _build/uv/bin/uv $(UPGRADE)
+# uv resolves for all systems at once. UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
+LOCK = $(UV) pip compile pyproject.toml --quiet --no-config --universal --python-version 3.11 --fork-strategy fewest \
+  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
+
+lock: $(UV)
+	$(LOCK) --extra book --output-file requirements.lock
+	$(LOCK) --extra book --extra test --constraint requirements.lock --output-file requirements-test.lock
 
 check-external: notebooks
 	$(PYTHON) scripts/fill_cache.py --profile $(PROFILE)
@@ -165,9 +176,8 @@ check-tag: setup-test
 	  || { echo "The tag of this commit is not v and the version in pyproject.toml"; exit 1; }
 	$(PYTHON) -m pytest -m release
 
-publish:
-	test -x _build/uv/bin/uv || { $(PY) -m venv _build/uv && _build/uv/bin/python -m pip install --quiet uv; }
-	_build/uv/bin/uv publish --trusted-publishing always dist/*
+publish: $(UV)
+	$(UV) publish --trusted-publishing always dist/*
 
 # Fill README.md, CITATION.cff, codemeta.json and ro-crate-metadata.json; without REPOSITORY_URL the address is removed.
 address: setup

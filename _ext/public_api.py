@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pydoc
 import re
 from pathlib import Path
 from types import ModuleType, UnionType
@@ -115,24 +116,6 @@ def _link_types(app: Any, what: str, name: str, thing: Any, options: Any, lines:
             lines[number] = TYPE.sub(lambda found: f":class:`{found[1]} <{TYPES[found[1]]}>`", line)
 
 
-def _exists(target: str) -> bool:
-    """Return whether a dotted name is a module of this package or something in one."""
-    parts = target.split(".")
-    if parts[0] != "fairpca":
-        return False
-    for split in range(len(parts), 0, -1):
-        try:
-            thing: Any = importlib.import_module(".".join(parts[:split]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[split:]:
-            if not hasattr(thing, part):
-                return False
-            thing = getattr(thing, part)
-        return True
-    return False
-
-
 def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     """Link a docstring's reference to where the name is documented; what exists but is not public stays text."""
     module, target = node.get("py:module") or "fairpca", node.get("reftarget", "")
@@ -141,7 +124,7 @@ def _resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     if target.partition(".")[0] in ELSEWHERE:
         address = ELSEWHERE[target.partition(".")[0]].format(target)
         return nodes.reference("", "", contnode, internal=False, refuri=address, reftitle=target)
-    if not any(map(_exists, (target, f"{module}.{target}"))):
+    if all(pydoc.locate(name) is None for name in (f"{module}.{target}", target) if name.startswith("fairpca")):
         return None
     objects = env.domains["py"].objects
     shown = [name for name in objects if name.split(".")[-1] == target.split(".")[-1]]

@@ -11,15 +11,15 @@ All times are the best of several runs in one process with one thread; compilati
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from timing import best_of_each
 
-from fairpca._moments import GroupMoments
+from fairpca import GroupMoments
 from fairpca.datasets import DataError, load, standardise
+from fairpca.solvers import SolverResult
 from fairpca.solvers.rfpca import (
     ambiguity_radii,
     pca_start,
@@ -29,11 +29,12 @@ from fairpca.solvers.rfpca import (
     solve_rfpca_subgradient,
 )
 
-__all__ = ["GRID", "STARTS", "algorithm_1_in_u", "problem", "run"]
+__all__ = ["algorithm_1_in_u", "problem", "run"]
 
 # The paper's grid and number of starts.
 GRID = {"alpha": (0.05, 0.1, 0.15), "lam": (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)}
 STARTS = 21
+FACES = "lfw_24x24"
 
 
 def algorithm_1_in_u(
@@ -43,29 +44,19 @@ def algorithm_1_in_u(
 
     Every formula is the paper's (6c), Lemma 4.1, qf retraction; the step size is 1 / sqrt(max_iter + 1).
     """
-    p = len(U)
-    kappa, theta, vartheta, C = [], [], [], []
-    for a in (0, 1):
-        b = 1 - a
-        kappa.append((shares[a] + lam) * eps[a] + (shares[b] - lam) * eps[b])
-        theta.append(2 * abs(shares[a] + lam) * np.sqrt(eps[a]))
-        vartheta.append(2 * abs(shares[b] - lam) * np.sqrt(eps[b]))  # the coefficient of the other group's root
-        C.append((shares[a] + lam) * moments[a] + (shares[b] - lam) * moments[b])
-
-    def F(a: int) -> float:
-        projector = U @ U.T
-        own = np.sqrt(np.trace(projector @ moments[a]))
-        other = np.sqrt(np.trace(projector @ moments[1 - a]))
-        return float(kappa[a] + theta[a] * own + vartheta[a] * other + np.trace(projector @ C[a]))
-
     for _ in range(steps):
-        a = 0 if F(0) >= F(1) else 1
         projector = U @ U.T
-        own = np.sqrt(np.trace(projector @ moments[a]))
-        other = np.sqrt(np.trace(projector @ moments[1 - a]))
-        G = theta[a] / own * moments[a] + vartheta[a] / other * moments[1 - a] + 2 * C[a]
-        gradient = (np.eye(p) - projector) @ G @ U
-        Q, R = np.linalg.qr(U - gradient / np.sqrt(max_iter + 1))
+        roots = [np.sqrt(np.trace(projector @ M)) for M in moments]
+        F, gradients = [], []
+        for a, b in ((0, 1), (1, 0)):
+            kappa = (shares[a] + lam) * eps[a] + (shares[b] - lam) * eps[b]
+            theta = 2 * abs(shares[a] + lam) * np.sqrt(eps[a])
+            vartheta = 2 * abs(shares[b] - lam) * np.sqrt(eps[b])  # the coefficient of the other group's root
+            C = (shares[a] + lam) * moments[a] + (shares[b] - lam) * moments[b]
+            F.append(kappa + theta * roots[a] + vartheta * roots[b] + np.trace(projector @ C))
+            gradients.append(theta / roots[a] * moments[a] + vartheta / roots[b] * moments[b] + 2 * C)
+        G = (np.eye(len(U)) - projector) @ gradients[0 if F[0] >= F[1] else 1] @ U
+        Q, R = np.linalg.qr(U - G / np.sqrt(max_iter + 1))
         U = Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
     return U
 
@@ -76,111 +67,68 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Tables are standardised; faces (already divided by 255) are only centred.
     """
     data = load(name)
-    (X,) = standardise(np.asarray(data.X, dtype=np.float64), scale=name != "lfw_24x24")
+    (X,) = standardise(np.asarray(data.X, dtype=np.float64), scale=name != FACES)
     moments = GroupMoments.from_data(X, data.sensitive_features)
     return moments.second_moments("overall"), moments.weights, moments.counts
 
 
-def _best_of(call: Callable[[], object], repeats: int) -> float:
-    return best_of_each(call, repeats=repeats)[0]
-
-
 def _row(name: str, k: int, lam: float, alpha: float, slow_steps: int, repeats: int) -> dict[str, object]:
     moments, shares, counts = problem(name)
-    p = moments.shape[1]
-    max_iter = 500 if name == "lfw_24x24" else 1000
-    eps = ambiguity_radii(alpha, counts)
+    p, max_iter, eps = moments.shape[1], 500 if name == FACES else 1000, ambiguity_radii(alpha, counts)
     V = pca_start(moments, shares, k)
     U = np.linalg.qr(V, mode="complete")[0][:, k:]
-    slow = _best_of(lambda: algorithm_1_in_u(moments, shares, lam, eps, U, max_iter, slow_steps), 2 if p > 100 else 3)
-    slow *= STARTS * max_iter / slow_steps
     starts = np.concatenate((V[None], random_starts(p, k, STARTS - 1, 0)))
+    given = moments, shares, k, lam, eps
 
-    def descent() -> object:
-        return solve_rfpca_subgradient(
-            moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
-        )
+    def descent() -> SolverResult:
+        return solve_rfpca_subgradient(*given, variant="printed", starts=starts, max_iter=max_iter)
 
-    def exact(certified: bool) -> object:
-        return solve_rfpca(moments, shares, k, lam, eps, variant="printed", certified=certified)
-
-    in_v = _best_of(descent, 1 if p > 100 else 3)
-    plain = _best_of(lambda: exact(False), repeats)
-    proved = _best_of(lambda: exact(True), repeats)
-    result = solve_rfpca(moments, shares, k, lam, eps, variant="printed")
-    reached = solve_rfpca_subgradient(
-        moments, shares, k, lam, eps, variant="printed", starts=starts, max_iter=max_iter
-    ).objective
+    few = 1 if p > 100 else 3
+    (slow,) = best_of_each(
+        lambda: algorithm_1_in_u(moments, shares, lam, eps, U, max_iter, slow_steps), repeats=max(few, 2)
+    )
+    slow *= STARTS * max_iter / slow_steps
+    (in_v,) = best_of_each(descent, repeats=few)
+    plain, proved = best_of_each(
+        *(lambda c=c: solve_rfpca(*given, variant="printed", certified=c) for c in (False, True)), repeats=repeats
+    )
+    result = solve_rfpca(*given, variant="printed")
     return {
-        "data": name,
-        "p": p,
-        "k": k,
-        "lam": lam,
-        "alpha": alpha,
-        "slow_steps": slow_steps,
-        "slow_s": slow,
-        "v_form_s": in_v,
-        "exact_ms": plain * 1e3,
-        "certified_ms": proved * 1e3,
-        "slow/v_form": slow / in_v,
-        "slow/exact": slow / plain,
-        "slow/certified": slow / proved,
-        "relative_gap": result.relative_gap,
-        "v_form_excess": (reached - result.objective) / result.objective,
-        "eigs": result.n_iter,
-    }
+        "data": name, "p": p, "k": k, "lam": lam, "alpha": alpha, "slow_steps": slow_steps,
+        "slow_s": slow, "v_form_s": in_v, "exact_ms": plain * 1e3, "certified_ms": proved * 1e3,
+        "slow/v_form": slow / in_v, "slow/exact": slow / plain, "slow/certified": slow / proved,
+        "relative_gap": result.relative_gap, "eigs": result.n_iter,
+        "v_form_excess": (descent().objective - result.objective) / result.objective,
+    }  # fmt: skip
 
 
 def run(quick: bool = False) -> pd.DataFrame:
     """Return the comparison; ``quick`` leaves out the faces and repeats less."""
     cases = [
-        ("default_credit", 3, 0.1, 0.1),
-        ("default_credit", 3, 1.0, 0.15),
-        ("biodeg", 3, 0.1, 0.1),
-        ("biodeg", 3, 2.5, 0.15),
-        ("german_credit", 3, 0.5, 0.1),
-        ("german_credit", 3, 2.5, 0.15),
-    ]
-    faces = [("lfw_24x24", 3, 0.1, 0.1), ("lfw_24x24", 3, 2.5, 0.15), ("lfw_24x24", 10, 0.5, 0.1)]
-    rows = []
-    for name, k, lam, alpha in cases if quick else cases + faces:
-        large = name == "lfw_24x24"
+        ("default_credit", 3, 0.1, 0.1), ("default_credit", 3, 1.0, 0.15), ("biodeg", 3, 0.1, 0.1),
+        ("biodeg", 3, 2.5, 0.15), ("german_credit", 3, 0.5, 0.1), ("german_credit", 3, 2.5, 0.15),
+        *([] if quick else [(FACES, 3, 0.1, 0.1), (FACES, 3, 2.5, 0.15), (FACES, 10, 0.5, 0.1)]),
+    ]  # fmt: skip
+    rows: list[dict[str, object]] = []
+    for case in cases:
         try:
-            slow_steps, repeats = (6, 15) if large else (40, 3) if quick else (400, 40)
-            rows.append(_row(name, k, lam, alpha, slow_steps, repeats))
+            rows.append(_row(*case, *((6, 15) if case[0] == FACES else (40, 3) if quick else (400, 40))))
         except DataError as error:
-            print(f"{name} left out: {error}")
-    table = pd.DataFrame(rows)
-    if not quick and "lfw_24x24" in set(table["data"]):
-        table = pd.concat([table, pd.DataFrame(_grids())], ignore_index=True)
-    return table
+            print(f"{case[0]} left out: {error}")
+    if any(row["data"] == FACES for row in rows):
+        rows += _grids()
+    return pd.DataFrame(rows)
 
 
-def _grids() -> list[dict[str, object]]:
+def _grids() -> Iterator[dict[str, object]]:
     """Time the grids and the full eigen-decomposition in turns, so that a busy machine slows down both."""
-    moments, shares, counts = problem("lfw_24x24")
+    moments, shares, counts = problem(FACES)
     settings = [(lam, ambiguity_radii(alpha, counts)) for alpha in GRID["alpha"] for lam in GRID["lam"]]
     cases = [(k, certified) for k in (3, 10) for certified in (False, True)]
-    best = [np.inf] * len(cases)
-    whole = np.inf
-    gaps, eigs = [0.0] * len(cases), [0] * len(cases)
-    for _ in range(15):
-        whole = min(whole, _best_of(lambda: np.linalg.eigh(moments[0]), 1))
-        for i, (k, certified) in enumerate(cases):
-            start = perf_counter()
-            results = solve_rfpca_path(moments, shares, k, settings, certified=certified)
-            best[i] = min(best[i], perf_counter() - start)
-            gaps[i] = max(result.relative_gap for result in results)
-            eigs[i] = sum(result.n_iter for result in results)
-    return [
-        {
-            "data": "lfw_24x24 grid" + (", proved" if certified else ""),
-            "p": 576,
-            "k": k,
-            "certified_ms" if certified else "exact_ms": best[i] * 1e3,
-            "grid/eigh": best[i] / whole,
-            "relative_gap": gaps[i],
-            "eigs": eigs[i],
-        }
-        for i, (k, certified) in enumerate(cases)
-    ]
+    calls = [lambda k=k, c=c: solve_rfpca_path(moments, shares, k, settings, certified=c) for k, c in cases]
+    whole, *best = best_of_each(lambda: np.linalg.eigh(moments[0]), *calls, repeats=15)
+    for (k, certified), call, seconds in zip(cases, calls, best, strict=True):
+        row = {"data": f"{FACES} grid{', proved' * certified}", "p": 576, "k": k, "grid/eigh": seconds / whole}
+        row["certified_ms" if certified else "exact_ms"] = seconds * 1e3
+        results = call()
+        yield row | {"relative_gap": max(r.relative_gap for r in results), "eigs": sum(r.n_iter for r in results)}

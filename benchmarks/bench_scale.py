@@ -7,13 +7,12 @@ seconds for workers. Without ``--quick`` the results go to ``data/results/scale`
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import resource
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -22,7 +21,6 @@ import numpy as np
 import pandas as pd
 from timing import cpu_seconds
 
-import fairpca
 from fairpca import GroupMoments
 from fairpca.companion import grid
 from fairpca.companion import run as run_grid
@@ -70,33 +68,18 @@ def resident_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000.0
 
 
-def in_own_process(function: Callable[..., dict[str, float]], **arguments: Any) -> dict[str, float]:
-    """Call a function of this module in a new process, so that its memory is its own."""
-    program = "import bench_scale, json, sys; name, arguments = json.loads(sys.argv[1]); "
-    program += "print(json.dumps(getattr(bench_scale, name)(**arguments)))"
-    folders = [Path(__file__).parent, Path(fairpca.__file__).parents[1], os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
-    command = [sys.executable, "-c", program, json.dumps([function.__name__, arguments])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{function.__name__}({arguments}) failed: {done.stderr.strip()[-2000:]}")
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
 def in_batches(*, n: int, p: int, m: int) -> dict[str, float]:
     """Moments of generated rows: seconds, most memory held, and the largest standardised error of the covariance."""
     rows = Generated(n, p, m, size=max(512, min(65536, 2**22 // p)))
     seconds, moments = cpu_seconds(lambda: GroupMoments.from_batches(rows, sensitive="group"))
     assert moments.n_samples == n
-    pooled = moments.scatters.sum(axis=0) / n
+    pooled, seconds = moments.scatters.sum(axis=0) / n, seconds - rows.seconds
     return {
-        "seconds": seconds - rows.seconds,
-        "generating_seconds": rows.seconds,
+        "seconds": seconds, "generating_seconds": rows.seconds, "microseconds_a_row": 1e6 * seconds / n,
         "resident_megabytes": resident_megabytes(),
-        "microseconds_a_row": 1e6 * (seconds - rows.seconds) / n,
         # Entries of the covariance of normal rows have a standard error of √(1/n), √(2/n) on the diagonal.
         "standardised_error": float(np.abs(pooled - np.eye(p)).max() * np.sqrt(n / 2)),
-    }
+    }  # fmt: skip
 
 
 def on_workers(*, n: int, p: int, partitions: int) -> dict[str, float]:
@@ -168,7 +151,8 @@ SIZES = ("method", "n", "p", "m", "partitions", "offset", "d")
 
 def measured(method: str, **size: Any) -> dict[str, float]:
     """Measure one thing in a process of its own."""
-    return in_own_process(MEASURES[method], **size)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(MEASURES[method], **size).result()
 
 
 def settings(quick: bool) -> dict[str, list[dict[str, Any]]]:
@@ -187,7 +171,7 @@ def settings(quick: bool) -> dict[str, list[dict[str, Any]]]:
 
 def tabulate(cells: pd.DataFrame) -> pd.DataFrame:
     """One row a number, with the sizes as columns."""
-    keys: Sequence[str] = [name for name in SIZES if name in cells]
+    keys = [name for name in SIZES if name in cells]
     metrics = [name for name in cells if name not in (*keys, "cell")]
     return cells.melt(keys, metrics, var_name="metric").dropna(subset="value").reset_index(drop=True)
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 FLAG, LEAST = 1.15, 1e-3
-SLOW = "this and wider ones are not measured"
 WIDTHS = (10, 50, 100, 150, 250, 600)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 TWO, ALL = (2,), (2, 3, 6)
@@ -76,55 +75,36 @@ def work() -> None:
             print(f"{type(error).__name__}: {error}".replace("\n", " "), file=answers, flush=True)
 
 
-class Version:
-    """A process that fits with the package of one folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--work"],
-            env={**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": str(folder)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-        found = self.answer()
-        if found != str(folder):
-            raise SystemExit(f"{folder} holds no fairpca: the one of {found} was imported. Name a checkout.")
-
-    def answer(self) -> str:
-        return self.process.stdout.readline().strip()
-
-    def fit(self, case: str) -> float | str:
-        """Return the seconds of a fit, or why there are none."""
-        print(case, file=self.process.stdin)
-        found = self.answer()
-        if not found:
-            raise SystemExit(f"The process that fitted {case!r} has ended; its last words are above.")
-        try:
-            return float(found)
-        except ValueError:
-            return found
+def begin(folder: Path) -> subprocess.Popen[str]:
+    """Start a process that fits with the package of one folder."""
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--work"], env=environment, stdin=-1, stdout=-1, text=True, bufsize=1
+    )
+    if (found := process.stdout.readline().strip()) != str(folder):
+        raise SystemExit(f"{folder} holds no fairpca: the one of {found} was imported. Name a checkout.")
+    return process
 
 
-def measure(versions: list[Version], case: str, runs: int, most: float) -> tuple[float, float] | str:
-    """Return the least seconds of both versions, or why there are none."""
-    for _ in range(2):  # the first fit compiles and fills caches
-        first = [version.fit(case) for version in versions]
-        for answer in first:
-            if isinstance(answer, str):
-                return answer
-        if max(first) <= most:
-            break
-    else:
-        return f"{SLOW}, because one takes {max(first):.1f} s (--most)"
+def fit(process: subprocess.Popen[str], case: str) -> float:
+    """Return the seconds of one fit; what a version cannot fit is a LookupError."""
+    print(case, file=process.stdin)
+    found = process.stdout.readline().strip()
+    try:
+        return float(found)
+    except ValueError:
+        raise LookupError(found or "its process has ended; the last words are above") from None
+
+
+def measure(versions: list[subprocess.Popen[str]], case: str, runs: int) -> list[float]:
+    """Return the least seconds of both versions, which take turns; twice as many runs where the new one is slower."""
     least = [float("inf")] * 2
     for run in range(2 * runs):
         if run == runs and least[1] <= FLAG * least[0]:
             break
         for which in (0, 1) if run % 2 else (1, 0):
-            least[which] = min(least[which], float(versions[which].fit(case)))
-    return least[0], least[1]
+            least[which] = min(least[which], fit(versions[which], case))
+    return least
 
 
 def main() -> int:
@@ -139,23 +119,21 @@ def main() -> int:
     if options.work:
         work()
         return 0
-    if options.old is None or options.new is None:
-        parser.error("name two checkouts with --old and --new")
-    versions = [Version(folder.resolve()) for folder in (options.old, options.new)]
-    wrong = 0
+    versions, wrong = [begin(folder.resolve()) for folder in (options.old, options.new)], 0
     print(f"{'fit, columns, groups':32} {'old':>12} {'new':>12}  ratio")
     for name, m in ((name, m) for name, (_, groups, _) in FITS.items() if options.only in name for m in groups):
-        for p in WIDTHS:
-            case = f"{name}, {p}, {m}"
-            found = measure(versions, case, options.runs, options.most)
-            if isinstance(found, str):
-                print(f"{case:32} {found}", flush=True)
-                wrong += not found.startswith(SLOW)
+        for case in (f"{name}, {p}, {m}" for p in WIDTHS):
+            try:  # the first fit compiles and fills caches
+                if max(min(fit(version, case) for _ in range(2)) for version in versions) > options.most:
+                    print(f"{case:32} this and wider ones take longer than --most and are not measured", flush=True)
+                    break
+                old, new = measure(versions, case, options.runs)
+            except LookupError as error:
+                print(f"{case:32} {error}", flush=True)
+                wrong += 1
                 break
-            old, new = found
-            judged = max(old, new) >= LEAST
-            wrong += judged and new > FLAG * old
-            word = "below a millisecond" if not judged else "SLOWER" if new > FLAG * old else ""
+            word = "below a millisecond" if max(old, new) < LEAST else "SLOWER" if new > FLAG * old else ""
+            wrong += word == "SLOWER"
             print(f"{case:32} {1e3 * old:9.2f} ms {1e3 * new:9.2f} ms  {new / old:5.2f}  {word}".rstrip(), flush=True)
     print(f"{wrong} of these fits are slower than {FLAG} times the old version, or fail")
     return int(wrong > 0)

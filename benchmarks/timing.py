@@ -6,7 +6,9 @@ from collections.abc import Callable
 from time import perf_counter, process_time
 from typing import Any
 
-__all__ = ["best_of_each", "cpu_seconds", "wall_seconds"]
+import numpy as np
+
+__all__ = ["best_of_each", "cpu_seconds", "median_seconds"]
 
 
 def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -16,14 +18,24 @@ def cpu_seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     return process_time() - start, outcome
 
 
-def wall_seconds(call: Callable[[], Any]) -> float:
-    """Return the seconds of a call on the clock."""
-    start = perf_counter()
-    call()
-    return perf_counter() - start
+def median_seconds(call: Callable[[], Any], enough: float = 0.25, long: float = 2.0) -> tuple[float, Any]:
+    """Return the median processor seconds of `enough` calls, or of one that takes `long`, and the result."""
+    spent: list[float] = []
+    while len(spent) < 3 or sum(spent) < enough:
+        seconds, outcome = cpu_seconds(call)
+        spent.append(seconds)
+        if seconds > long:
+            break
+    return float(np.median(spent)), outcome
 
 
 def best_of_each(*calls: Callable[[], Any], repeats: int) -> list[float]:
     """Return the least seconds on the clock of each call, the calls taking turns (the first is not counted)."""
-    rounds = [[wall_seconds(call) for call in calls] for _ in range(repeats + 1)]
-    return [min(spent) for spent in zip(*rounds[1:], strict=True)]
+    best = [float("inf")] * len(calls)
+    for turn in range(repeats + 1):
+        for i, call in enumerate(calls):
+            start = perf_counter()
+            call()
+            if turn:
+                best[i] = min(best[i], perf_counter() - start)
+    return best

@@ -6,8 +6,8 @@
 
 The wheels are read as zip files and never installed or imported.  Each table becomes one xz-compressed CSV file
 with the features first and the columns ``label`` (where the authors had a real one) and ``group`` (0 or 1) last, in
-the row order of the authors' files; three tables of the same clients share a file.  What is pinned is the SHA-256 of the text inside, because compressors differ
-between versions; a file whose text is already right is left alone.
+the row order of the authors' files; three tables of the same clients share a file.  What is pinned is the SHA-256 of
+the text inside, because compressors differ between versions; a file whose text is already right is left alone.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Nothing may break the rules of WCAG 2 A and AA that axe knows, write to the console, ask for anything elsewhere, be
 wider than the screen, be an image without pixels, be a formula that is cut without a cue, or weigh more than `LIMITS`;
-live figures must obey the keyboard. The page that computes with a reader's table is given ten of them
+live figures must obey the keyboard. The page that computes with a reader's table is given some
 (`check_own_table.py`), and the search must find what the papers number (`check_search.py`). Without a Chromium on the
 machine it says so and succeeds.
 """
@@ -161,38 +161,18 @@ def browser() -> str | None:
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def axe_source() -> str:
-    """Return the text of axe, which a package brings."""
+def complaints(page: Any, site: Path, file: Path, remarks: list[str]) -> Iterator[str]:
+    """Yield what is wrong with one page."""
     import axe_playwright_python
 
-    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf8")
-
-
-def complaints(page: Any, site: Path, file: Path, axe: str, remarks: list[str]) -> Iterator[str]:
-    """Yield what is wrong with one page."""
     heard: list[str] = []
     asked: dict[str, None] = {}
-    ears: dict[str, Callable[[Any], Any]] = {
-        "console": lambda message: heard.append(f"console: {message.text[:160]}"),
-        "pageerror": lambda error: heard.append(f"error in a script: {str(error)[:160]}"),
-        "request": lambda request: asked.setdefault(request.url),
-    }
-    for event, ear in ears.items():
-        page.on(event, ear)
-    try:
-        yield from looked_at(page, site, file, axe, remarks, heard, asked)
-    finally:
-        for event, ear in ears.items():
-            page.remove_listener(event, ear)
-
-
-def looked_at(
-    page: Any, site: Path, file: Path, axe: str, remarks: list[str], heard: list[str], asked: dict[str, None]
-) -> Iterator[str]:
-    """Yield what is wrong with one page, given what it says and asks for."""
+    page.on("console", lambda message: heard.append(f"console: {message.text[:160]}"))
+    page.on("pageerror", lambda error: heard.append(f"error in a script: {str(error)[:160]}"))
+    page.on("request", lambda request: asked.setdefault(request.url))
     name = file.relative_to(site).as_posix()
     first, *others = SIZES
-    page.set_viewport_size(size_of(first))
+    resize(page, first)
     page.goto(file.resolve().as_uri(), wait_until="load")
     page.wait_for_function(READY)
     page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
@@ -202,7 +182,8 @@ def looked_at(
     page.evaluate(SETTLED)
     yield from (f"{first}: {text}" for text in page.evaluate(LAYOUT))
     yield from (f"live figure {text}" for text in live_figures(page))
-    yield from MORE.get(name, nothing)(page, remarks)
+    if name in MORE:
+        yield from MORE[name](page, remarks)
     for view in others:
         resize(page, view)
         yield from (f"{view}: {text}" for text in page.evaluate(LAYOUT))
@@ -210,7 +191,7 @@ def looked_at(
     yield from list(heard)
     # From here on the page loses parts, so its scripts may complain about what they miss.
     page.evaluate(NO_FORMULAS)
-    page.add_script_tag(content=axe)
+    page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
     page.add_style_tag(content="*, ::before, ::after {transition: none !important; animation: none !important}")
     resize(page, first)
     page.evaluate(FEWER)
@@ -226,21 +207,11 @@ def looked_at(
             yield from (f"{view}, {theme}: {text}" for text in page.evaluate(AXE, CONTRAST))
 
 
-def nothing(page: Any, remarks: list[str]) -> Iterator[str]:
-    """Yield no complaint: most pages have nothing but what all pages have."""
-    yield from ()
-
-
-def size_of(view: str) -> dict[str, int]:
-    """Return the size of a page as the browser wants it told."""
-    width, height = SIZES[view]
-    return {"width": width, "height": height}
-
-
 def resize(page: Any, view: str) -> None:
     """Give the page another size, if it has not that one, and wait until it is laid out."""
-    if page.viewport_size != size_of(view):
-        page.set_viewport_size(size_of(view))
+    size = dict(zip(("width", "height"), SIZES[view], strict=True))
+    if page.viewport_size != size:
+        page.set_viewport_size(size)
         page.evaluate(SETTLED)
 
 
@@ -278,42 +249,25 @@ def live_figures(page: Any) -> Iterator[str]:
                     yield f"{name}: a slider does nothing"
 
 
-class Opened:
-    """The browser of this process, opened once."""
-
-    driver: Any = None
-    chromium: Any = None
-    page: Any = None
-    axe = ""
-
-
 def open_browser() -> None:
     """Start a browser that stays until the process ends."""
     from playwright.sync_api import sync_playwright
 
-    Opened.driver = sync_playwright().start()
-    Opened.chromium = Opened.driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
-    Opened.axe = axe_source()
+    global chromium
+    driver = sync_playwright().start()
+    chromium = driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
 
 
-def check(site: Path, file: Path) -> tuple[list[str], list[str], float]:
-    """Open one page; return what is wrong with it, what else there is to say, and the seconds that it took."""
-    start = time.perf_counter()
-    # Pages follow each other in one window, which translates the scripts that they share only once.
-    if Opened.page is None:
-        Opened.page = Opened.chromium.new_page(reduced_motion="reduce")
-    page = Opened.page
+def check(site: Path, file: Path) -> tuple[list[str], list[str]]:
+    """Open one page; return what is wrong with it, and what else there is to say."""
     remarks: list[str] = []
+    page = chromium.new_page(reduced_motion="reduce")
     try:
-        found = list(dict.fromkeys(complaints(page, site, file, Opened.axe, remarks)))
-        page.goto("about:blank")  # what a page that has lost its parts still says is not heard with the next
-        whole = file.relative_to(site).as_posix() not in MORE
+        return list(dict.fromkeys(complaints(page, site, file, remarks))), remarks
     except Exception as error:  # one page that cannot be opened is a complaint, not the end of all
-        found, whole = [f"could not be checked: {str(error)[:300]}"], False
-    if not whole:
+        return [f"could not be checked: {str(error)[:300]}"], remarks
+    finally:
         page.context.close()
-        Opened.page = None
-    return found, remarks, time.perf_counter() - start
 
 
 def main() -> int:
@@ -321,7 +275,6 @@ def main() -> int:
     parser.add_argument("site", type=Path)
     parser.add_argument("pages", nargs="*", help="only these, such as chapters/intro.html")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--times", action="store_true", help="say of each page how long it took")
     options = parser.parse_args()
     if browser() is None:
         print(f"The site was not opened in a browser: there is no {', '.join(BROWSERS)} on this machine.")
@@ -340,13 +293,11 @@ def main() -> int:
         jobs = {pool.submit(check, options.site, file): file for file in files}
         for job in as_completed(jobs):
             name = jobs[job].relative_to(options.site).as_posix()
-            found, remarks, seconds = job.result()
+            found, remarks = job.result()
             wrong += len(found)
             told += remarks
             for text in found:
                 print(f"{name}: {text}", flush=True)
-            if options.times:
-                print(f"{seconds:6.1f} s  {name}", flush=True)
     for text in told:
         print(text)
     print(

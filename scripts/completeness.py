@@ -1,6 +1,6 @@
 """List the numbers that a paper's text prints and that no row of ``data/published`` covers.
 
-    python scripts/completeness.py FOLDER [--paper NAME] [--rules]
+    python scripts/completeness.py FOLDER [--rules]
 
 FOLDER has the texts that ``data/published/<paper>/text.json`` names. A number of a table is covered by a published
 table with the same number, each row once. A number in a caption or in prose is covered by a claim or a setting whose
@@ -10,7 +10,7 @@ apart.
 
 Numbers that are no results are left out by rules, each with what they are instead: those of this script hold for every
 paper (numbers of sections, figures and citations, parts of formulas), those of ``text.json`` for one. ``--rules``
-counts what every rule leaves out, and shows one of each kind, so that a rule that swallows too much can be seen.
+counts what every rule leaves out.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fairpca.companion import published
 from fairpca.companion.published.comparison import STATISTICS
@@ -36,7 +33,7 @@ NUMBER = re.compile(rf"(?<![\w.]){_POWER}|(?<![\w.])[-−]?\d+(?:,\d{{3}}(?!\d))
 HEADING = re.compile(r"^(?:#+ )?(?P<label>(?:[A-Z]|\d)(?:\.\s?\d+)*)\s+(?=[A-Z][\w-])")
 _NAMES = "figure|table|theorem|lemma|proposition|corollary|remark|definition|assumption|algorithm|equation"
 NAMED = re.compile(rf"^\W*(?P<kind>{_NAMES})\s+(?P<label>[A-Z]?\.?\d+(?:\.\d+)*)", re.IGNORECASE)
-PLACE = re.compile(rf"(?P<kind>section|supplement|appendix|{_NAMES})s?\s+(?P<labels>[A-Z\d][\d., and]*)", re.IGNORECASE)
+PLACE = re.compile(rf"(section|supplement|appendix|{_NAMES})s?\s+([A-Z\d][\d., and]*)", re.IGNORECASE)
 WORDS_OF_SECTIONS = {"abstract": "0", "introduction": "1"}
 
 # Searched in the line with the number marked: …«1.5»…
@@ -73,14 +70,6 @@ class Found:
     table: str = ""
     display: bool = False
 
-    @property
-    def value(self) -> float:
-        """The number as a number."""
-        power = re.fullmatch(r"10\s*(?:\^\{?|<sup>)\s*([-−]?\d+)\}?(?:</sup>)?", self.number)
-        if power:
-            return float(f"1e{power[1].replace('−', '-')}")
-        return float(self.number.replace(",", "").replace("−", "-"))
-
 
 @dataclass(frozen=True)
 class Text:
@@ -107,26 +96,23 @@ class Text:
     rules: Sequence[Mapping[str, Any]]
 
 
-def read_text(paper: str) -> Text | None:
-    """Read a paper's ``text.json``; None where there is none."""
-    path = declared(paper).folder / "text.json"
-    return Text(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+def read_text(paper: str) -> Text:
+    """Read a paper's ``text.json``."""
+    return Text(**json.loads((declared(paper).folder / "text.json").read_text(encoding="utf-8")))
+
+
+def _value(number: str) -> float:
+    power = re.fullmatch(r"10\s*(?:\^\{?|<sup>)\s*([-−]?\d+)\}?(?:</sup>)?", number)
+    return float((f"1e{power[1]}" if power else number).replace(",", "").replace("−", "-"))
 
 
 def _places(where: str) -> set[str]:
     """Places that a claim names: ``"§8.3"``, ``"table 1"``."""
     found = {f"§{label}" for word, label in WORDS_OF_SECTIONS.items() if word in where.lower()}
-    for match in PLACE.finditer(where):
-        kind = match["kind"].lower()
-        kind = "§" if kind in ("section", "supplement", "appendix") else f"{kind} "
-        found |= {kind + label.strip(". ") for label in re.split(r",|and", match["labels"]) if label.strip(". ")}
+    for kind, labels in PLACE.findall(where):
+        kind = "§" if kind.lower() in ("section", "supplement", "appendix") else f"{kind.lower()} "
+        found |= {kind + label.strip(". ") for label in re.split(r",|and", labels) if label.strip(". ")}
     return found
-
-
-def _above(section: str) -> list[str]:
-    """A section and those that contain it."""
-    parts = section.split(".")
-    return ["§" + ".".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
 def find_numbers(text: Text, folder: Path) -> Iterator[Found]:
@@ -149,7 +135,9 @@ def find_numbers(text: Text, folder: Path) -> Iterator[Found]:
             for exhibit, (start, _) in text.tables.items():
                 table = exhibit if re.search(start, line) else table
             here = table.replace("table", "table ") if table else named
-            places = frozenset([*_above(section), *([here] if here else [])])
+            parts = section.split(".")  # a section stands in those that contain it
+            above = ("§" + ".".join(parts[:n]) for n in range(1, len(parts) + 1))
+            places = frozenset([*above, *([here] if here else [])])
             for match in NUMBER.finditer(line):
                 marked = f"{line[: match.start()]}«{match.group()}»{line[match.end() :]}"
                 inside = display ^ bool(line.count("$$", 0, match.start()) % 2)
@@ -182,13 +170,10 @@ def _formula(found: Found) -> bool:
 def rule_of(found: Found, text: Text) -> str:
     """Why a number is no result; empty if no rule says so."""
     for why, pattern in GENERAL.items():
-        if found.table and why == "number of an equation":
-            continue
-        if re.search(pattern, found.marked, re.IGNORECASE):
+        if re.search(pattern, found.marked, re.IGNORECASE) and not (found.table and why == "number of an equation"):
             return why
     for rule in text.rules:
-        sections = rule.get("sections")
-        here = sections is None or any(f"§{section}" in found.places for section in sections)
+        here = not rule.get("sections") or any(f"§{section}" in found.places for section in rule["sections"])
         if here and re.search(rule["pattern"], found.marked):
             return str(rule["why"])
     return "part of a formula" if _formula(found) else ""
@@ -196,44 +181,29 @@ def rule_of(found: Found, text: Text) -> str:
 
 def _table_numbers(paper: str, exhibit: str) -> Counter[str]:
     table = published.load(paper, exhibit)
-    numbers: Counter[str] = Counter()
-    for name in STATISTICS:
-        if name in table.columns:
-            rows = table[table[name].notna()]
-            numbers.update(f"{v:.{int(d)}f}" for v, d in zip(rows[name], rows["decimals"], strict=True))
-    return numbers
+    rows = (table[[name, "decimals"]].dropna() for name in STATISTICS if name in table.columns)
+    return Counter(f"{value:.{int(digits)}f}" for part in rows for value, digits in part.itertuples(index=False))
 
 
 def _said(paper: str) -> list[tuple[set[str], set[float]]]:
     """Places and numbers of each claim and each setting."""
     rows = [*published.load_claims(paper).to_dict("records"), *published.load_settings(paper).to_dict("records")]
-    said = []
-    for row in rows:
-        numbers = [
-            Found("", 0, frozenset(), m.group(), "") for m in NUMBER.finditer(f"{row['statement']} {row['value']}")
-        ]
-        said.append((_places(row["where"]), {number.value for number in numbers}))
-    return said
+    return [
+        (_places(row["where"]), set(map(_value, NUMBER.findall(f"{row['statement']} {row['value']}")))) for row in rows
+    ]
 
 
-def uncovered(paper: str, folder: Path, used: Counter[str] | None = None) -> list[Found]:
+def uncovered(paper: str, folder: Path, used: Counter[str]) -> list[Found]:
     """Return the numbers of a paper that no rule leaves out and no published row covers; count the rules in `used`."""
-    text = read_text(paper)
-    if text is None:
-        raise ValueError(f"{paper} has no text.json beside its paper.json, which names its text.")
+    text, said, left = read_text(paper), _said(paper), []
     tables = {exhibit: _table_numbers(paper, exhibit) for exhibit in text.tables}
-    said = _said(paper)
-    left = []
     for found in find_numbers(text, folder):
-        if found.table and tables[found.table][found.number.replace("−", "-")] > 0:
-            tables[found.table][found.number.replace("−", "-")] -= 1
-            continue
-        why = rule_of(found, text)
-        if why:
-            if used is not None:
-                used[why] += 1
-            continue
-        if not any(places & found.places and found.value in numbers for places, numbers in said):
+        plain = found.number.replace("−", "-")
+        if found.table and tables[found.table][plain] > 0:
+            tables[found.table][plain] -= 1
+        elif why := rule_of(found, text):
+            used[why] += 1
+        elif not any(places & found.places and _value(found.number) in numbers for places, numbers in said):
             left.append(found)
     return left
 
@@ -242,16 +212,16 @@ def main() -> int:
     """List what is not covered; the exit code is 1 if there is something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder with the papers' texts")
-    parser.add_argument("--paper", help="one paper only")
     parser.add_argument("--rules", action="store_true", help="count what each rule leaves out")
     options = parser.parse_args()
-    names = [entry.name for entry in published.papers() if read_text(entry.name)]
     total = 0
-    for name in [options.paper] if options.paper else names:
+    for paper in published.papers():
+        if not (paper.folder / "text.json").is_file():
+            continue
         used: Counter[str] = Counter()
-        left = uncovered(name, options.folder, used)
+        left = uncovered(paper.name, options.folder, used)
         total += len(left)
-        print(f"{name}: {len(left)} numbers that no row covers")
+        print(f"{paper.name}: {len(left)} numbers that no row covers")
         for found in left:
             near = found.marked[max(0, found.marked.index("«") - 50) : found.marked.index("»") + 40]
             print(f"  {found.file}:{found.line} ({', '.join(sorted(found.places))})  …{near}…")

@@ -20,12 +20,12 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jupytext
 import nbformat
@@ -247,9 +247,8 @@ def content_digest(notebook: Any) -> str:
     return hashlib.sha256(json.dumps(notebook.cells, sort_keys=True).encode()).hexdigest()
 
 
-@contextmanager
-def _kernel_environment(root: Path, name: str, jobs: int) -> Iterator[None]:
-    """Set what the kernel inherits: threads and processes, this checkout's package, figures inside the page."""
+def _kernel_environment(root: Path, name: str, jobs: int) -> dict[str, str]:
+    """Return what the kernel inherits: threads and processes, this checkout's package, figures inside the page."""
     wanted = dict.fromkeys(THREAD_VARIABLES, "1") | {"JOBS": str(jobs), "FAIRPCA_CHAPTER": name}
     wanted["FAIRPCA_BUILD"] = str(root / "_build")
     # This folder comes last, so that nothing in it hides a package; it holds the book's own matplotlib backend.
@@ -259,17 +258,7 @@ def _kernel_environment(root: Path, name: str, jobs: int) -> Iterator[None]:
         wanted["FAIRPCA_MIRROR"] = str(Path(os.environ["FAIRPCA_MIRROR"]).expanduser().resolve())
     if not os.access(Path.home(), os.W_OK):  # matplotlib would complain on every page
         wanted["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", str(root / "_executed" / "matplotlib"))
-    wanted["MPLBACKEND"] = "module://book_figures"
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return wanted | {"MPLBACKEND": "module://book_figures"}
 
 
 def execute(
@@ -331,7 +320,7 @@ def execute(
     nbformat.write(notebook, before)
     start = time.perf_counter()
     try:
-        with _kernel_environment(root, name, jobs):
+        with patch.dict(os.environ, _kernel_environment(root, name, jobs)):
             papermill.execute_notebook(
                 str(before),
                 str(after),

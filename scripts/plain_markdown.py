@@ -6,8 +6,9 @@ formulas are written out.
 
 from __future__ import annotations
 
-import ast
+import inspect
 import os
+import pydoc
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,9 +98,7 @@ class Translator:
             if role == "cite:t":
                 return ", ".join(f"{self.works[key].names} ({self.works[key].year})" for key in keys)
             return "(" + "; ".join(f"{self.works[key].names}, {self.works[key].year}" for key in keys) + ")"
-        if role == "glue:text":
-            if content not in self.glued:
-                raise ChapterError(f"{self.page}: no cell glues {content!r}")
+        if role == "glue:text" and content in self.glued:
             return f"⟦{content}|{self.glued[content]}⟧"
         if role in ("func", "class", "meth", "mod", "attr"):
             return f"`{content.lstrip('~')}`"
@@ -108,7 +107,8 @@ class Translator:
             return link if self.address or text else f"“{link}”"
         if role in ("prf:ref", "numref", "eq", "ref"):
             return self.link(target, text)
-        raise ChapterError(f"{self.page}: scripts/portable.py does not know the role {role!r}")
+        wrong = "no cell glues" if role == "glue:text" else f"scripts/portable.py does not know the role {role!r} of"
+        raise ChapterError(f"{self.page}: {wrong} {content!r}")
 
     def markdown(self, text: str) -> str:
         """Translate a piece of MyST."""
@@ -142,44 +142,39 @@ class Translator:
         label = next((line.split(":", 2)[2].strip() for line in options if re.match(r":(?:label|name):", line)), "")
         first = next((n for n, line in enumerate(lines) if line.strip() and not OPTION.match(line)), len(lines))
         body = self.markdown("\n".join(lines[first:])).strip("\n")
+        place = self.places.get(title if name == "solution-start" else label)
         title = self.inline(title)
-        if name in ("live", "tableofcontents", "bibliography"):
-            return []  # made by the pages themselves
+        called = f"{place.text if place else name.partition(':')[2].capitalize() or 'Exercise'}"
+        named = f"**{called}{f' ({title})' if title else ''}.**"
         if name == "literalinclude":
             return ["```python", *self.included(title, options), "```"]
-        if name in ("div", "grid"):
-            return [body]
-        if name == "grid-item-card":
-            return [f"**{title}.** {body}"]
         if name == "list-table":
             return list_table(title, body)
-        if name == "prf:proof":
-            return ["*Proof.* " + body, "", "∎"]
+        if name in ("live", "tableofcontents", "bibliography"):
+            return []  # made by the pages themselves
+        plain = {
+            **dict.fromkeys(("div", "grid"), body),
+            "grid-item-card": f"**{title}.** {body}",
+            "prf:proof": f"*Proof.* {body}\n\n∎",
+            "exercise-start": f"---\n\n{named}",
+            "solution-start": f"---\n\n**Solution of {called}.**",
+            **dict.fromkeys(("exercise-end", "solution-end"), "---"),
+            **dict.fromkeys(("admonition", "dropdown"), f"---\n\n**{title}.** {body}\n\n---"),
+            **dict.fromkeys(("note", "tip", "warning"), f"---\n\n**{name.capitalize()}.** {body}\n\n---"),
+        }
+        if name in plain:
+            return [plain[name]]
         if name.startswith("prf:"):
-            place = self.places.get(label)
-            called = place.text if place else name.removeprefix("prf:").capitalize()
-            return ["---", "", f"**{called}{f' ({title})' if title else ''}.** {body}", "", "---"]
-        if name == "exercise-start":
-            place = self.places.get(label)
-            return ["---", "", f"**{place.text if place else 'Exercise'}{f' ({title})' if title else ''}.**"]
-        if name == "solution-start":
-            place = self.places.get(title)
-            return ["---", "", f"**Solution of {place.text if place else 'the exercise'}.**"]
-        if name in ("exercise-end", "solution-end"):
-            return ["---"]
-        if name in ("admonition", "dropdown", "note", "tip", "warning"):
-            called = title if name in ("admonition", "dropdown") else name.capitalize()
-            return ["---", "", f"**{called}.** {body}", "", "---"]
+            return ["---", "", f"{named} {body}", "", "---"]
         raise ChapterError(f"{self.page}: scripts/portable.py does not know the directive {name!r}")
 
     def included(self, file: str, options: list[str]) -> list[str]:
         """Return the lines of a function that a page shows by `literalinclude`."""
         shown = next(line.split(":", 2)[2].strip() for line in options if line.startswith(":pyobject:"))
-        text = (notebooks.ROOT / self.document(file)).read_text(encoding="utf8")
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == shown:
-                return text.splitlines()[node.lineno - 1 : node.end_lineno]
-        raise ChapterError(f"{self.page}: {file} has no function {shown!r}")
+        thing = pydoc.locate(f"{self.document(file).removesuffix('.py').replace('/', '.')}.{shown}")
+        if thing is None:
+            raise ChapterError(f"{self.page}: {file} has no function {shown!r}")
+        return inspect.getsource(thing).splitlines()
 
     def output(self, output: Any) -> Any:
         """Return an output without what only the book's pages can show or reach."""

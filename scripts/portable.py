@@ -9,7 +9,6 @@ What things are called, and where they stand, is read from the built pages, so t
 from __future__ import annotations
 
 import argparse
-import ast
 import copy
 import html
 import os
@@ -32,10 +31,10 @@ FIGURES = (
 )
 EQUATIONS = r'id="equation-([^"]+)">\s*<span class="eqno">(\([^)<]+\))'
 SECTIONS = r'<section[^>]*\bid="([^"]+)">(?:\s*<span id="([^"]+)"></span>)*\s*<h[1-6]>(.*?)<a class="headerlink"'
-# What chapters import beside the package, and what brings it.
-BROUGHT = {"cvxpy": "sdp", "dask": "scale", "fairpca.scale": "scale", "fairpca.report": "report"}
-OF_THE_PACKAGE = {"fairpca", "numpy", "scipy", "pandas", "sklearn", "pymanopt", "joblib", "matplotlib"}
-OF_NOTEBOOKS = {"IPython", "myst_nb"}
+# What chapters import beside the package, and the extra that brings it.
+BROUGHT = {"cvxpy": "sdp", "dask.dataframe": "scale", "fairpca.scale": "scale", "fairpca.report": "report"}
+KNOWN = {"fairpca", "numpy", "scipy", "pandas", "sklearn", "pymanopt", "joblib", "matplotlib", "seaborn", "IPython"}
+KNOWN |= {"myst_nb", "cvxpy", "dask"}
 # Text with computed numbers is made again when its cell runs, so that it never contradicts the outputs.
 HELPERS = '''import re
 
@@ -98,22 +97,12 @@ def glued_values(notebook: Any) -> dict[str, str]:
 
 def needs(notebook: Any) -> list[str]:
     """Return what pip has to install for the code of a chapter."""
-    imported: set[str] = set()
-    extras, others = {"plot", "sdp", "data"}, set()
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Import):
-            imported.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported.add(node.module)
-            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
-    for name in imported:
-        parts = name.split(".")
-        brought = BROUGHT.get(parts[0]) or BROUGHT.get(".".join(parts[:2]))
-        if brought:
-            extras.add(brought)
-        elif parts[0] not in OF_THE_PACKAGE | OF_NOTEBOOKS and parts[0] not in sys.stdlib_module_names:
-            others.add(parts[0])
+    imported = set(re.findall(r"^ *(?:from|import) ([\w.]+)", code, re.MULTILINE))
+    imported |= {f"fairpca.{name}" for line in re.findall(r"^ *from fairpca import (.*)", code, re.MULTILINE)
+                 for name in line.split(", ")}  # fmt: skip
+    extras = {"plot", "sdp", "data"} | {extra for name, extra in BROUGHT.items() if name in imported}
+    others = {name.partition(".")[0] for name in imported} - KNOWN - set(sys.stdlib_module_names)
     if ".style" in code:
         others.add("jinja2")
     return [f"fairpca[{','.join(sorted(extras))}]", *sorted(others)]

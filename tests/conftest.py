@@ -23,6 +23,7 @@ if LOOPBACK not in SEARCHED:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LOOPBACK, *SEARCHED]))
     runpy.run_path(f"{LOOPBACK}/sitecustomize.py")
 
+import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
@@ -38,6 +39,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = sorted(name for name in wanted if where(name) == "missing")
     if missing:
         pytest.skip(f"{', '.join(missing)}: not bundled and not here; set FAIRPCA_MIRROR to a folder with the data")
+
+
+@pytest.fixture(scope="session")
+def board() -> pd.DataFrame:
+    """Return the verdicts on everything that the papers print and state."""
+    from fairpca.companion.published import scoreboard
+
+    return scoreboard()
 
 
 @pytest.fixture(scope="session")

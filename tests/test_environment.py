@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import lock as lock_script
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -20,77 +18,77 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf8"))
-BOOK_TEXT, TEST_TEXT = (lock.read_text(encoding="utf8") for lock in lock_script.LOCKS.values())
-LOCK_TEXT = BOOK_TEXT + TEST_TEXT
-LOCK = [Requirement(line) for line in lock_script.requirements(LOCK_TEXT)]
 
 
-def pinned_versions() -> dict[str, Version]:
-    return {canonicalize_name(r.name): Version(next(iter(r.specifier)).version) for r in LOCK}
+def declared(*extras: str) -> list[Requirement]:
+    """Return what the package needs with these extras and those that they name."""
+    found = [Requirement(line) for line in PROJECT["dependencies"]]
+    for extra in extras:
+        for requirement in map(Requirement, PROJECT["optional-dependencies"][extra]):
+            found += declared(*requirement.extras) if requirement.name == "fairpca" else [requirement]
+    return found
 
 
-def test_lock_holds_exact_versions_only() -> None:
-    for requirement in LOCK:
-        assert [s.operator for s in requirement.specifier] == ["=="], requirement
-        assert requirement.url is None
-        assert not Version(next(iter(requirement.specifier)).version).local, f"{requirement} is on no public index"
-    assert len({canonicalize_name(r.name) for r in LOCK}) == len(LOCK)
-    for forbidden in ("://", "--index", "--find-links", "-e "):
-        assert forbidden not in LOCK_TEXT
+def locked(name: str) -> dict[str, Requirement]:
+    text = (ROOT / name).read_text(encoding="utf8")
+    assert not re.search(r"://|--index|--find-links|^-e ", text, re.MULTILINE)
+    lines = re.findall(r"^([^#\s].*?)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", text, re.MULTILINE)
+    assert "".join(f"{line}{digests}\n" for line, digests in lines) == re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)
+    found = [Requirement(line) for line, _ in lines]
+    for requirement in found:
+        assert [s.operator for s in requirement.specifier] == ["=="] and requirement.url is None, requirement
+        assert not version(requirement).local, f"{requirement} is on no public index"
+    assert len({r.name for r in found}) == len(found)
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
-def test_lock_holds_the_digest_of_every_file() -> None:
-    for line in LOCK_TEXT.replace("\\\n", " ").splitlines():
-        if not line.startswith("#"):
-            assert re.search(r" --hash=sha256:[0-9a-f]{64}\b", line), (
-                f"{line.split()[0]} has no digest; run `make lock`"
-            )
-    installs = re.findall(r"^\t.* requirements.*\.lock$", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE)
-    assert len(installs) == 2
-    assert all("--require-hashes" in install for install in installs)
+def version(requirement: Requirement) -> Version:
+    return Version(next(iter(requirement.specifier)).version)
+
+
+BOOK, LOCK = locked("requirements.lock"), locked("requirements-test.lock")
+
+
+def test_installation_compares_the_digests() -> None:
+    installs = re.findall(r"^\t\$\(PIP\).* requirements.*\.lock$", (ROOT / "Makefile").read_text("utf8"), re.MULTILINE)
+    assert len(installs) == 2 and all("--require-hashes" in install for install in installs)
 
 
 @pytest.mark.parametrize(("system", "needs"), [("darwin", "appnope"), ("win32", "colorama"), ("linux", "pexpect")])
 def test_lock_is_complete_on_every_system(system: str, needs: str) -> None:
     """With digests pip refuses what is not in the lock, so what one system alone needs must be there."""
-    (locked,) = (requirement for requirement in LOCK if requirement.name == needs)
-    assert locked.marker is None or locked.marker.evaluate({"sys_platform": system})
+    for lock in (BOOK, LOCK):
+        assert lock[needs].marker is None or lock[needs].marker.evaluate({"sys_platform": system})
 
 
-def test_what_the_book_needs_is_in_the_first_lock() -> None:
-    named = {canonicalize_name(Requirement(line).name) for line in lock_script.requirements(BOOK_TEXT)}
-    declared = {canonicalize_name(Requirement(r).name) for r in lock_script.declared(("book",))}
-    assert declared <= named
-    assert not {"playwright", "mypy", "polars", "duckdb"} & named, "only the tests need these"
-
-
-def test_lock_satisfies_pyproject() -> None:
-    pinned = pinned_versions()
-    declared = [Requirement(r) for r in lock_script.declared()]
-    assert {canonicalize_name(r.name) for r in declared} >= {"numpy", "cvxpy", "jupyter-book", "pytest", "hatchling"}
-    for requirement in declared:
-        name = canonicalize_name(requirement.name)
-        assert name in pinned, f"{requirement} is not in the lock; run `make lock`"
-        assert requirement.specifier.contains(pinned[name], prereleases=True), f"{requirement}, locked {pinned[name]}"
+def test_locks_satisfy_pyproject() -> None:
+    for lock, extras in ((BOOK, ("book",)), (LOCK, ("book", "test"))):
+        for requirement in declared(*extras):
+            pinned = lock.get(canonicalize_name(requirement.name))
+            assert pinned, f"{requirement} is not in the lock; run `make lock`"
+            assert requirement.specifier.contains(version(pinned), prereleases=True), f"{requirement}, locked {pinned}"
+    assert {name: version(pin) for name, pin in BOOK.items()}.items() <= {
+        n: version(p) for n, p in LOCK.items()
+    }.items()
+    assert not {"playwright", "mypy", "polars", "duckdb"} & set(BOOK), "only the tests need these"
 
 
 def test_lock_satisfies_what_the_locked_packages_ask_for() -> None:
     """The lock is complete: nothing is left for pip to choose."""
     from importlib.metadata import PackageNotFoundError, requires
 
-    pinned = pinned_versions()
-    for locked in LOCK:
-        if locked.marker and not locked.marker.evaluate():
+    for pinned in LOCK.values():
+        if pinned.marker and not pinned.marker.evaluate():
             continue
         try:
-            needs = requires(locked.name) or []
+            needs = requires(pinned.name) or []
         except PackageNotFoundError:
-            pytest.fail(f"{locked} is locked but not installed here")
+            pytest.fail(f"{pinned} is locked but not installed here")
         for need in map(Requirement, needs):
             if need.marker is None or need.marker.evaluate({"extra": ""}):
                 name = canonicalize_name(need.name)
-                assert name in pinned, f"{locked.name} needs {need}, which is not in the lock"
-                assert need.specifier.contains(pinned[name], prereleases=True), f"{locked.name} needs {need}"
+                assert name in LOCK, f"{pinned.name} needs {need}, which is not in the lock"
+                assert need.specifier.contains(version(LOCK[name]), prereleases=True), f"{pinned.name} needs {need}"
 
 
 def test_conda_environment_is_the_project() -> None:
@@ -104,28 +102,10 @@ def test_conda_environment_is_the_project() -> None:
     assert {Requirement(d).name for d in packages} == {"python", "pip", "git", "make"}
 
 
-def test_every_extra_that_others_refer_to_exists() -> None:
-    extras = set(PROJECT["optional-dependencies"])
-    for requirements in PROJECT["optional-dependencies"].values():
-        for requirement in map(Requirement, requirements):
-            if requirement.name == "fairpca":
-                assert requirement.extras <= extras
-
-
 def test_what_an_installation_brings_is_imported_by_the_package() -> None:
     named = {"scikit-learn": "sklearn"}
-    imported = {
-        name.partition(".")[0]
-        for path in (ROOT / "fairpca").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf8")))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
+    sources = [path.read_text("utf8") for path in (ROOT / "fairpca").rglob("*.py")]
+    imported = set(re.findall(r"^\s*(?:from|import) (\w+)", "\n".join(sources), re.MULTILINE))
     for requirement in map(Requirement, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["fast"]]):
         assert named.get(requirement.name, requirement.name) in imported, f"{requirement} is declared and not imported"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from chapter_code import cells
@@ -24,15 +25,18 @@ CALLED_FROM_OUTSIDE = {
 }
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf8"))
+@cache
+def sources() -> dict[Path, ast.Module]:
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    return {path: ast.parse(path.read_text(encoding="utf8")) for path in paths}
 
 
-def of_the_book() -> set[str]:
+@cache
+def read() -> frozenset[str]:
+    """Return what package, scripts and book read."""
     chapters = sorted((ROOT / "chapters").rglob("*.md"))
-    return {name for chapter in chapters for tree in cells(chapter) for name in names(tree)}
+    trees = [*sources().values(), *(tree for chapter in chapters for tree in cells(chapter))]
+    return frozenset(name for tree in trees for name in names(tree))
 
 
 def names(tree: ast.AST) -> Iterator[str]:
@@ -66,27 +70,24 @@ def for_users() -> Iterator[str]:
 
 
 def test_nothing_is_there_for_tests_alone():
-    used = of_the_book() | set(CALLED_FROM_OUTSIDE) | set(for_users())
-    defined = []
-    for path, tree in sources():
-        used.update(names(tree))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                defined.append((node.name, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"))
-    special = re.compile(r"__\w+__$")
-    dead = [place for name, place in defined if name not in used and not special.match(name)]
+    used = read() | set(CALLED_FROM_OUTSIDE) | set(for_users())
+    dead = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path, tree in sources().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.name not in used and not re.match(r"__\w+__$", node.name)
+    ]  # fmt: skip
     assert not dead, "use them in the package or in the book, or delete them"
 
 
 def test_constants_are_read():
-    used = of_the_book()
-    read = used.union(*(set(names(tree)) for _, tree in sources()))
     dead = [
         f"{path.relative_to(ROOT)}:{node.lineno} {target.id}"
-        for path, tree in sources()
+        for path, tree in sources().items()
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name) and not target.id.startswith("__") and target.id not in read
+        if isinstance(target, ast.Name) and not target.id.startswith("__") and target.id not in read()
     ]
     assert not dead

@@ -1,4 +1,4 @@
-"""The study of scale: sizes as asked, values that can be checked, a process of its own for each."""
+"""The study of scale: values that can be checked, a process of its own for each, and the stored tables."""
 
 import bench_scale as bench
 import numpy as np
@@ -14,19 +14,15 @@ def test_generated_rows_are_the_same_at_every_pass():
     generated = bench.Generated(1000, 3, 4, size=300)
     first, second = list(generated), list(generated)
     assert [len(frame) for frame in first] == [300, 300, 300, 100] and generated.seconds > 0
-    for one, other in zip(first, second, strict=True):
-        pd.testing.assert_frame_equal(one, other)
-    means = pd.concat(first).groupby("group")["x0"].mean()
-    assert list(means.index) == [0, 1, 2, 3]
-    np.testing.assert_allclose(means, np.arange(4), atol=0.3)
+    pd.testing.assert_frame_equal(pd.concat(first), pd.concat(second))
+    np.testing.assert_allclose(pd.concat(first).groupby("group")["x0"].mean(), np.arange(4), atol=0.3)
 
 
-def test_measures():
-    found = bench.in_batches(n=3000, p=4, m=2)
+def test_measures_are_made_in_a_process_of_their_own(monkeypatch):
+    found = bench.measured("rows", n=3000, p=4, m=2)
     assert found["resident_megabytes"] > 50 and 0 < found["standardised_error"] < 6 and found["seconds"] > 0
-    exact, shifted = bench.accuracy(offset=1.0, n=3000), bench.accuracy(offset=1e8, n=3000)
-    assert exact["error_batches"] < 1e-14 and shifted["error_batches"] < 1e-8
-    assert shifted["error_naive"] > 1e-3 > exact["error_naive"]
+    with pytest.raises(ValueError):
+        bench.measured("accuracy", offset=1e4, n=-1)
 
 
 def test_accuracy_is_against_an_exact_covariance(monkeypatch):
@@ -36,17 +32,13 @@ def test_accuracy_is_against_an_exact_covariance(monkeypatch):
     monkeypatch.setattr(
         GroupMoments, "from_batches", lambda frames, **options: seen.append(frames) or original(frames, **options)
     )
-    assert bench.accuracy(offset=5.0, n=3000)["error_naive"] < 1e-13
+    exact = bench.accuracy(offset=5.0, n=3000)
+    assert exact["error_naive"] < 1e-13 and exact["error_batches"] < 1e-14
     rows = pd.concat(seen[0])[list("abc")].to_numpy()
     np.testing.assert_allclose(np.cov(rows.T), np.eye(3), atol=0.08)
     np.testing.assert_allclose(rows.mean(axis=0), 5.0, atol=0.1)
-
-
-def test_a_process_of_its_own_and_its_errors():
-    found = bench.measured("accuracy", offset=1e4, n=2000)
-    assert found == bench.accuracy(offset=1e4, n=2000)
-    with pytest.raises(RuntimeError, match=r"accuracy\(.*\) failed"):
-        bench.measured("accuracy", offset=1e4, n=-1)
+    shifted = bench.accuracy(offset=1e8, n=3000)
+    assert shifted["error_batches"] < 1e-8 and shifted["error_naive"] > 1e-3 > exact["error_naive"]
 
 
 @pytest.mark.parametrize("name", ["cost", "mmd"])
@@ -54,24 +46,8 @@ def test_the_stored_tables_are_those_of_the_study(name):
     kept = stored(f"scale/{name}")
     assert {canonical_json(cell) for cell in bench.settings(False)[name]} == set(kept.cells["cell"])
     keys = [column for column in kept.table if column != "value"]
-    again = bench.tabulate(kept.cells).sort_values(keys)[[*keys, "value"]].reset_index(drop=True)
-    expected = kept.table.sort_values(keys)[[*keys, "value"]].reset_index(drop=True)
-    pd.testing.assert_frame_equal(again, expected, check_dtype=False)
-
-
-def test_seconds_are_those_of_all_rows_without_the_first_call(monkeypatch):
-    """A clock that runs only while something is computed: fifty seconds to compile, then three for the rows."""
-    clock = [100.0]
-
-    def computed(Z, groups, sigma):
-        clock[0] += 3.0 if len(Z) == 600 else 50.0
-        return 0.25
-
-    monkeypatch.setattr(bench, "process_time", lambda: clock[0])
-    monkeypatch.setattr(bench, "mmd2", computed)
-    found = bench.block_pairs(n=600, d=3)
-    assert (found["seconds"], found["mmd2"]) == (3.0, 0.25)
-    assert found["nanoseconds_a_pair"] == pytest.approx(3e9 / (600 * 600 / 2))
+    again, expected = (table.set_index(keys).sort_index() for table in (bench.tabulate(kept.cells), kept.table))
+    pd.testing.assert_frame_equal(again[["value"]], expected, check_dtype=False)
 
 
 def test_the_discrepancy_of_a_stored_size_is_found_again():

@@ -13,6 +13,9 @@ from typing import Any
 import jupytext
 import notebooks
 
+from fairpca import companion
+from fairpca.companion import run
+
 FOLDED = {"hide-input", "parameters"}
 
 
@@ -56,6 +59,12 @@ def run_alone(page: Path) -> tuple[int, str, str]:
         return process.exitcode or 0, *(Path(file.name).read_text(encoding="utf8") for file in (out, err))
 
 
+def ends(function: Any, full: Any, smoke: Any = None, **options: Any) -> Any:
+    """Run the first and the last cell of a slice; papermill runs the whole slice with the chapter."""
+    chosen = list(smoke or full)
+    return run(function, full, chosen if len(chosen) < 3 else [chosen[0], chosen[-1]], **options)
+
+
 def _program(page: Path, out: str, err: str, environment: dict[str, str]) -> None:
     for name, number in ((out, 1), (err, 2)):
         os.dup2(os.open(name, os.O_WRONLY), number)
@@ -64,6 +73,7 @@ def _program(page: Path, out: str, err: str, environment: dict[str, str]) -> Non
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(page.parent)
+    companion.run = ends
     code = 1
     try:
         runpy.run_path(str(page), run_name="__main__")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import jupytext
 import notebooks
 import pytest
 
-CHAPTERS = notebooks.chapters_in_toc()
-PAGES = [source for source in CHAPTERS if source.stem == "exercises"]
-CLOSING = "\n## Exercises\n"  # a chapter may end with its own
-ENDED = [source for source in CHAPTERS if CLOSING in source.read_text(encoding="utf8")]
+CLOSING = "\n## Exercises\n"  # a chapter ends with its own, or its part collects them on a page
 THEORY = re.compile(r"^`{3,}\{prf:(?:theorem|lemma|definition|proposition|corollary)\}", re.MULTILINE)
 EXERCISE = re.compile(r"^`{3,}\{exercise-start\} (.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(
@@ -34,84 +30,61 @@ def shown_cells(text: str) -> list[str]:
     return [c.source for c in cells if c.cell_type == "code" and not hidden & set(c.metadata.get("tags", []))]
 
 
-def section_complaints(name: str, section: str) -> list[str]:
+def sections(chapters: dict[str, str]) -> dict[str, str]:
+    """Return the exercises on each chapter, by the chapter's path."""
+    found = {}
+    for page, text in chapters.items():
+        part = page.rpartition("/")[0]
+        if page.endswith("/exercises"):
+            _, *pieces = re.split(rf"^\({part}-exercises-([a-z0-9-]+)\)=$", text, flags=re.MULTILINE)
+            for name, own in zip(pieces[::2], pieces[1::2], strict=True):
+                chapter = f"{part}/{name.replace('-', '_')}"
+                assert f"<{part}-exercises-{name}>" in chapters[chapter], f"{chapter} does not lead to its exercises"
+                found[chapter] = own
+        elif CLOSING in text:
+            assert f"({part}-exercises-{page.rpartition('/')[2].replace('_', '-')})=" in text.partition(CLOSING)[0]
+            found[page] = text.partition(CLOSING)[2]
+    return found
+
+
+def complaints(section: str) -> list[str]:
     """Say what is wrong with the exercises on one chapter."""
-    told = []
     titles, asked = zip(*found, strict=True) if (found := EXERCISE.findall(section)) else ((), ())
     solved = {label: (options, body) for _, label, options, body in SOLUTION.findall(section)}
+    told = [f"{title!r} does not begin with Easy, Medium or Hard" for title in titles if not LEVEL.match(title)]
     if len(asked) < LEAST:
-        told.append(f"{name} has {len(asked)} exercises, and {LEAST} at least are asked for")
-    told += [f"{title!r} does not begin with Easy, Medium or Hard" for title in titles if not LEVEL.match(title)]
+        told.append(f"{len(asked)} exercises, and {LEAST} at least are asked for")
     if list(solved) != list(asked):
-        told.append(f"{name}: exercises {list(asked)} and solutions to {list(solved)}; each has one, in the same order")
+        told.append(f"exercises {list(asked)} and solutions to {list(solved)}; each has one, in the same order")
     for label, (options, body) in solved.items():
         if ":class: dropdown" not in options:
             told.append(f"the solution to {label} is not folded")
         if not CHECK.search("\n".join(re.findall(r"^```\{code-cell\}.*?^```$", body, re.MULTILINE | re.DOTALL))):
             told.append(f"the solution to {label} asserts nothing")
     if (lines := section.count("\n")) > MAX_SECTION_LINES:
-        told.append(f"{name} has {lines} lines, more than {MAX_SECTION_LINES}")
-    return told
-
-
-def complaints(part: str, text: str, chapters: dict[str, str]) -> list[str]:
-    """Say what is wrong with a page of exercises, given the chapters of its part."""
-    told = []
-    heads = rf"^\({part}-exercises-([a-z0-9-]+)\)=$"
-    pieces = re.split(heads, text, flags=re.MULTILINE)
-    sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    if found := EXERCISE.findall(pieces[0]):
-        told.append(f"{found} belong to no chapter: a section begins with ({part}-exercises-CHAPTER)=")
-    for name, chapter in chapters.items():
-        label = name.replace("_", "-")
-        if THEORY.search(chapter) and label not in sections:
-            told.append(f"no section ({part}-exercises-{label})= on the theory of {name}")
-        if label in sections and f"<{part}-exercises-{label}>" not in chapter:
-            told.append(f"{name} does not lead to its exercises, {part}-exercises-{label}")
-    told += [f"exercises on {name}, which is no chapter" for name in sections if name.replace("-", "_") not in chapters]
-    for name, section in sections.items():
-        told += section_complaints(name, section)
-    return told + cell_complaints(text)
-
-
-def cell_complaints(text: str) -> list[str]:
-    """Say which visible cells are too long."""
-    told = []
-    for cell in shown_cells(text):
-        lines = cell.strip().splitlines()
-        if len(lines) > MAX_CODE_LINES or max(map(len, lines)) > MAX_CODE_WIDTH:
+        told.append(f"{lines} lines, more than {MAX_SECTION_LINES}")
+    for cell in shown_cells(section):
+        if len(cell.splitlines()) > MAX_CODE_LINES or max(map(len, cell.splitlines())) > MAX_CODE_WIDTH:
             told.append(f"over {MAX_CODE_LINES} lines of {MAX_CODE_WIDTH}; shorten it or tag it hide-input:\n{cell}")
     return told
 
 
-@pytest.mark.parametrize("page", PAGES, ids=notebooks.title)
-def test_page_of_exercises_keeps_the_rules(page: Path) -> None:
-    siblings = [source for source in CHAPTERS if source.parent == page.parent]
-    texts = {source: source.read_text(encoding="utf8") for source in siblings if source not in {page, *ENDED}}
-    later = siblings[siblings.index(page) :]
-    assert not [source.name for source in later if THEORY.search(texts.get(source, ""))], "exercises come after"
-    chapters = {source.stem: text for source, text in texts.items()}
-    found = complaints(page.parent.name, page.read_text(encoding="utf8"), chapters)
-    assert not found, "\n".join(found)
+CHAPTERS = {notebooks.title(source): source.read_text(encoding="utf8") for source in notebooks.chapters_in_toc()}
+SECTIONS = sections(CHAPTERS)
 
 
-@pytest.mark.parametrize("source", ENDED, ids=notebooks.title)
-def test_exercises_at_the_end_of_a_chapter_keep_the_rules(source: Path) -> None:
-    before, _, text = source.read_text(encoding="utf8").partition(CLOSING)
-    part, name = source.parent.name, source.stem.replace("_", "-")
-    assert before.splitlines()[-1].endswith("-exercises-" + name + ")=") or f"({part}-exercises-{name})=" in before
-    found = section_complaints(source.stem, text) + cell_complaints(text)
-    assert not found, "\n".join(found)
+@pytest.mark.parametrize("chapter", [name for name, text in CHAPTERS.items() if THEORY.search(text)])
+def test_chapter_with_theory_has_exercises(chapter: str) -> None:
+    assert chapter in SECTIONS
 
 
-def test_every_chapter_with_theory_has_exercises() -> None:
-    theory = {source for source in CHAPTERS if THEORY.search(source.read_text(encoding="utf8"))}
-    assert {source.parent.name for source in theory - set(ENDED)} <= {page.parent.name for page in PAGES}
+@pytest.mark.parametrize("chapter", SECTIONS)
+def test_exercises_keep_the_rules(chapter: str) -> None:
+    assert complaints(SECTIONS[chapter]) == []
 
 
 # --- the guard itself -------------------------------------------------------------------------------------------------
 
-CHAPTER = "# Lines\n\n```{prf:theorem} A\n```\n\nTry it: {ref}`exercises <toy-exercises-two-lines>`.\n"
 ONE = """\
 ```{exercise-start} Easy: add
 :label: exr-toy-NUMBER
@@ -137,12 +110,8 @@ assert 1 + 1 == 2
 ```
 
 """
-GOOD = "(toy-exercises-two-lines)=\n## Lines\n\n" + "".join(ONE.replace("NUMBER", n) for n in "123")
+GOOD = "".join(ONE.replace("NUMBER", n) for n in "123")
 LONG = "\n".join(f"x = {i}" for i in range(13))
-
-
-def test_good_page_has_no_complaints() -> None:
-    assert complaints("toy", GOOD, {"two_lines": CHAPTER, "data": "# Data\n"}) == []
 
 
 @pytest.mark.parametrize(
@@ -154,19 +123,20 @@ def test_good_page_has_no_complaints() -> None:
         ("assert 1 + 1 == 2", "assert True  # " + 85 * "x", "over 12 lines of 85"),
         ("assert 1 + 1 == 2", f"{LONG}\nassert x", "over 12 lines of 85"),
         ("solution-start} exr-toy-2", "solution-start} exr-toy-1", "each has one, in the same order"),
-        ("exercise-start", "exercise", "has 0 exercises"),
+        ("exercise-start", "exercise", "0 exercises"),
         ("Two.\n", 110 * "\n", "more than 330"),
-        ("two-lines)=", "one-line)=", "no section (toy-exercises-two-lines)="),
-        ("two-lines)=", "one-line)=", "one-line, which is no chapter"),
-        ("(toy-exercises-two-lines)=", "", "belong to no chapter"),
     ],
 )
-def test_bad_page_is_found(old: str, new: str, complaint: str) -> None:
-    assert old in GOOD
-    found = complaints("toy", GOOD.replace(old, new), {"two_lines": CHAPTER})
-    assert any(complaint in told for told in found), found
+def test_bad_section_is_found(old: str, new: str, complaint: str) -> None:
+    assert complaints(GOOD) == [] and old in GOOD
+    assert any(complaint in told for told in complaints(GOOD.replace(old, new)))
 
 
-def test_chapter_that_does_not_lead_to_its_exercises_is_found() -> None:
-    found = complaints("toy", GOOD, {"two_lines": CHAPTER.replace("Try it", "").replace("<toy", "<")})
-    assert found == ["two_lines does not lead to its exercises, toy-exercises-two-lines"]
+def test_sections_belong_to_chapters_that_lead_to_them() -> None:
+    page = {"toy/exercises": f"(toy-exercises-two-lines)=\n{GOOD}", "toy/two_lines": "<toy-exercises-two-lines>"}
+    own = {"toy/one_line": f"Text.\n\n(toy-exercises-one-line)={CLOSING}{GOOD}"}
+    assert {name: complaints(text) for name, text in sections(page | own).items()} == {
+        "toy/two_lines": [], "toy/one_line": [],
+    }  # fmt: skip
+    with pytest.raises(AssertionError, match="two_lines does not lead to its exercises"):
+        sections(page | {"toy/two_lines": ""})

@@ -99,11 +99,10 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def test_results_move_when_the_chapter_has_passed(book: Path, capfd) -> None:
     results, page = book / "data" / "results" / "toy2030", book / "chapters" / "squares.md"
-    for last in ("1 / 0", "import warnings\nwarnings.warn('careful')"):
-        edit(page, 'print("after")', last)
-        assert run(book, capfd, str(page), "--profile", "paper") == {"squares": "FAILED"}
-        assert not results.exists()
-        edit(page, last, 'print("after")')
+    edit(page, 'print("after")', "1 / 0")
+    assert run(book, capfd, str(page), "--profile", "paper") == {"squares": "FAILED"}
+    assert not results.exists()
+    edit(page, "1 / 0", 'print("after")')
 
     ran = run(book, capfd, "--profile", "paper")
     assert list(ran) == ["squares", "reads", "plain", "board"], "in the order of the book, the scoreboard last"
@@ -113,13 +112,10 @@ def test_results_move_when_the_chapter_has_passed(book: Path, capfd) -> None:
     assert set(run(book, capfd, "--profile", "paper").values()) == {"unchanged"}
 
     # A new result outdates the chapters that read it, and no others.
-    assert set(run(book, capfd).values()) == {"executed"}
     edit(page, "float(n) ** 2", "float(n) ** 3")
     assert run(book, capfd, "--profile", "paper") == {
         "squares": "executed", "reads": "executed", "plain": "unchanged", "board": "executed",
     }  # fmt: skip
-    ran = run(book, capfd)
-    assert ran == {"squares": "executed", "reads": "executed", "plain": "unchanged", "board": "executed"}
 
 
 def test_an_interrupted_move_is_completed_and_what_did_not_pass_is_discarded(tmp_path: Path) -> None:

@@ -225,11 +225,6 @@ def test_code_shown_on_pages_fits_them(source: Path) -> None:
             assert node.end_lineno - node.lineno < MAX_FUNCTION, f"{node.name} is too long for a page"
 
 
-def test_readers_do_not_see_the_parameters() -> None:
-    style = (ROOT / "_static/book.css").read_text(encoding="utf8")
-    assert re.search(r"\.cell\.tag_parameters\s*\{\s*display: none;", style)
-
-
 def test_documents_name_only_commands_and_files_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf8"), re.MULTILINE))
     assert {"book", "test", "setup", "lint"} <= targets
@@ -391,22 +386,19 @@ def test_execution_is_reused_until_something_changes(checkout: Path) -> None:
 @kernel
 def test_failing_cell_gives_exit_code_one_and_leaves_nothing_to_publish(checkout: Path, capfd) -> None:
     page = checkout / "chapters" / "page.md"
-    assert run_notebooks.main([str(page)], checkout) == 0
+    earlier = notebooks.executed_path(page, "smoke", checkout)
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("{}")
     edit(page, 'print("n is", n)', "unheard_of + n")
     assert run_notebooks.main([str(page)], checkout) == 1
     message = capfd.readouterr().err
     assert "page: cell 3 failed" in message
     assert "unheard_of + n" in message
     assert "NameError: name 'unheard_of' is not defined" in message
-    assert not notebooks.executed_path(page, "smoke", checkout).exists()
+    assert not earlier.exists()
     with pytest.raises(ChapterError, match="has not been executed"):
         fill_cache.fill("smoke", checkout)
-
-
-@kernel
-def test_writing_to_standard_error_fails_the_chapter(checkout: Path) -> None:
-    page = checkout / "chapters" / "page.md"
-    edit(page, 'print("n is", n)', 'import warnings\nwarnings.warn("careful")')
+    edit(page, "unheard_of + n", 'import warnings\nwarnings.warn("careful")')
     with pytest.raises(ChapterError, match=r"wrote to standard error(?s:.)*careful"):
         notebooks.execute(page, root=checkout)
 
@@ -418,12 +410,6 @@ def test_parameters_reach_the_chapter_but_not_the_book(checkout: Path, capfd) ->
     run = notebooks.executed_path(page, "custom", checkout).read_text()
     assert "n is 5" in run
     assert str(checkout) not in run, "a stored notebook must not hold paths of the machine"
-    with pytest.raises(ChapterError, match="has not been executed"):
-        fill_cache.fill("smoke", checkout)
-
-
-def test_unknown_parameter_is_refused(checkout: Path, capfd) -> None:
-    page = checkout / "chapters" / "page.md"
     assert run_notebooks.main([str(page), "-p", "m", "5"], checkout) == 1
     assert "unknown parameter(s) m; it has n, profile" in capfd.readouterr().err
 

@@ -80,15 +80,6 @@ def test_prices(cells):
     assert len(differences(cells, ["variance"])) == 3 * 2
 
 
-def test_samples_are_of_the_groups_and_sizes_asked_for():
-    group = np.repeat([0, 1], [70, 30])
-    rows = UNSEEN["sample"](group, (5, 20), np.random.default_rng(0))
-    assert np.sum(group[rows] == 1) == 5 and len(rows) == 25
-    assert len(np.unique(UNSEEN["sample"](group, (400, 400), np.random.default_rng(0)))) == 100, (
-        "with replacement, of all rows"
-    )
-
-
 @pytest.mark.parametrize("scale", ["standardise", "min-max", "none"])
 def test_new_rows_are_prepared_as_the_training_rows_say(scale):
     rng = np.random.default_rng(1)

@@ -85,12 +85,6 @@ def test_paper_run_stores_table_cells_and_record(results):
         assert hashlib.sha256((results / name).read_bytes()).hexdigest() == digest
 
 
-def test_paper_run_computes_a_cell_once(paper, full):
-    compute()
-    compute()
-    assert CALLS == [0, 1, 2, 3]
-
-
 def test_smoke_never_reads_kept_cells(results, monkeypatch, capsys):
     found = compute(smoke=grid(n=[3]))
     assert CALLS == [3]
@@ -105,16 +99,6 @@ def test_smoke_never_reads_kept_cells(results, monkeypatch, capsys):
 def test_without_slice_smoke_computes_everything(results):
     compute()
     assert CALLS == [0, 1, 2, 3]
-
-
-def test_nothing_is_stored_without_moving(paper, full):
-    compute()
-    assert not paper.exists()
-    assert sorted(path.name for path in (build() / "results" / "toy2030").iterdir()) == [
-        "squares.cells.csv.gz",
-        "squares.csv",
-        "squares.json",
-    ]
 
 
 def test_without_stored_results_there_is_nothing_to_compare_with(paper, capsys):

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from fairpca import PCA
 from fairpca.companion import lee2022, stored
-from fairpca.companion.lee2022 import AGAIN, PROTECTED, bandwidth, fitted, grain, noise_rows, once_more, score, solved
+from fairpca.companion.lee2022 import AGAIN, PROTECTED, bandwidth, fitted, grain, noise_rows, once_more, score
 from fairpca.datasets import load
 from fairpca.linalg import orthonormal
 from fairpca.metrics import communality, mmd_squared
@@ -116,20 +116,3 @@ def test_noise_is_that_of_the_differences_of_the_same_setting():
     found = rows.set_index("setting")["noise"]
     assert found["tau=1e-3"] == 0.0 and found["tau=1e-6"] == pytest.approx(0.3 / np.sqrt(10), rel=0.05)
     assert (rows["repeated"] == 10).all()
-
-
-@pytest.mark.parametrize("method", ["mbfpca_ours", "mbfpca"])
-def test_seconds_are_those_of_the_fit_alone(monkeypatch, method):
-    """A clock on which compiling takes fifty seconds and each fit three; a second fit is left out."""
-    clock = [100.0]
-    extra = dict.fromkeys(("n_evaluations", "n_starts", "kkt_residual", "variance_ratio"), 1.0)
-
-    def fit(*given, **options):
-        clock[0] += 3.0
-        return SimpleNamespace(mmd2_=0.0, result_=SimpleNamespace(extra=extra))
-
-    monkeypatch.setattr(lee2022, "process_time", lambda: clock[0])
-    monkeypatch.setattr(lee2022, "compile_kernels", lambda: clock.__setitem__(0, clock[0] + 50.0))
-    monkeypatch.setattr(lee2022, "fitted", fit)
-    _, row = solved(None, method, 1e-3, 2)
-    assert row["seconds"] == 3.0 and ("matched_difference" in row) == (method == "mbfpca")

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from fairpca import GroupMoments, MinMaxFairPCA
-from fairpca.companion.published import scoreboard
 from fairpca.companion.published.finder import finder
 from fairpca.linalg import top_eigenpairs
 from fairpca.metrics import mmd_squared, reconstruction_errors, reconstruction_losses
@@ -291,9 +290,9 @@ def test_tables_sort_and_filter(ask):
     assert ask("matching", {"names": names, "rows": rows, "words": " "}) == [[0, 1, 2]]
 
 
-def test_the_finder_finds_what_readers_type(ask):
+def test_the_finder_finds_what_readers_type(ask, board):
     """Author and item of each row that a query finds; "…" stands for further ones."""
-    found = finder(scoreboard())
+    found = finder(board)
     names, rows = found["words"].tolist(), found[["paper", "item", "verdict", "distance"]].to_numpy().tolist()
     called = (found["paper"].str.split().str[0] + " " + found["item"]).tolist()
     wanted = {

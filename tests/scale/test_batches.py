@@ -142,12 +142,6 @@ def test_groups_are_told_apart_by_value_not_by_dictionary_code(tmp_path):
     assert_same(GroupMoments.from_batches(tables, sensitive="g"), expected)
 
 
-def test_single_precision_is_accumulated_in_double(people):
-    frame = people[["a", "b", "c", "sex"]].astype({"a": "float32", "b": "float32", "c": "float32"})
-    found = GroupMoments.from_batches([pa.Table.from_pandas(frame)], sensitive="sex")
-    assert_same(found, in_memory(frame.astype(dict.fromkeys("abc", float)), features=["a", "b", "c"]))
-
-
 def test_decimals_and_partition_columns(people, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.sql("select 1.5 as x, 2 as g union all select 2.5, 3 union all select 0.5, 3")

@@ -59,19 +59,6 @@ def test_frame(people, scheduler):
     assert one.feature_names == ("c",) and one.counts.dtype == np.int64
 
 
-def test_permuted_partitions_agree_to_rounding(people):
-    pieces = np.array_split(np.arange(1000), 9)
-    parts = [people.iloc[rows] for rows in pieces]
-    orders = [range(9), np.random.default_rng(0).permutation(9)]
-    found = [
-        GroupMoments.from_dask(
-            dd.from_delayed([dask.delayed(parts[i]) for i in order], meta=people.iloc[:0]), sensitive="sex"
-        )
-        for order in orders
-    ]
-    assert_close(*found)
-
-
 def test_array_with_blocks_of_unknown_size(people):
     X = people[["a", "b", "c"]].to_numpy()
     sex = people["sex"].to_numpy()

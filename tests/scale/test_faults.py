@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -133,12 +134,7 @@ def test_a_file_that_is_replaced_during_the_run_is_named(files, frame, number):
 # A cluster of two processes
 
 
-@pytest.fixture(scope="module")
-def distributed():
-    return pytest.importorskip("distributed")
-
-
-def slow_parts(frame, folder, n=10, tag=""):
+def slow_parts(frame, folder, n=10):
     """Partitions that note when they were made, and take a moment."""
     import dask
     import dask.dataframe as dd
@@ -148,23 +144,15 @@ def slow_parts(frame, folder, n=10, tag=""):
         Path(folder, f"{number}-{time.monotonic_ns()}").touch()
         return frame.iloc[number * 120 : (number + 1) * 120]
 
-    made = [dask.delayed(piece, pure=True)(number, dask_key_name=f"piece{tag}-{number}") for number in range(n)]
+    made = [dask.delayed(piece, pure=True)(number, dask_key_name=f"piece-{number}") for number in range(n)]
     return dd.from_delayed(made, meta=frame.iloc[:0], verify_meta=False)
 
 
-def local(distributed, workers=2, processes=True):
-    where = {"host": "127.0.0.1"} if processes else {}
-    return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=processes, dashboard_address="127.0.0.1:0", **where
-    )
-
-
-def when_made(folder, count, action, seconds=60):
+def when_made(folder, count, action):
     """Do something in the background as soon as so many partitions were made."""
-    import threading
 
     def watch():
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + 60
         while len(list(folder.iterdir())) < count and time.monotonic() < deadline:
             time.sleep(0.01)
         action()
@@ -174,20 +162,19 @@ def when_made(folder, count, action, seconds=60):
     return watcher
 
 
-def test_bits_do_not_depend_on_workers_or_on_one_that_is_killed(distributed, frame, tmp_path):
-    import dask
+def test_bits_do_not_depend_on_workers_or_on_one_that_is_killed(frame, tmp_path):
+    distributed, dask = (pytest.importorskip(name) for name in ("distributed", "dask"))
 
     folder = tmp_path / "made"
     folder.mkdir()
     with dask.config.set(scheduler="synchronous"):
         expected = GroupMoments.from_dask(slow_parts(frame, folder), sensitive="sex")
-    with local(distributed) as two, distributed.Client(two):
-        for share in (0.3, 0.7):
-            for old in folder.iterdir():
-                old.unlink()
-            (victim, *_) = [worker.pid for worker in two.workers.values() if worker.pid is not None]
-            watcher = when_made(folder, 10 * share, lambda victim=victim: os.kill(victim, signal.SIGKILL))
-            rows = slow_parts(frame, folder, tag=share)
-            found = GroupMoments.from_dask(rows, sensitive="sex")
-            watcher.join()
-            assert_bits(found, expected)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
+    with distributed.LocalCluster(**options) as two, distributed.Client(two):
+        for old in folder.iterdir():
+            old.unlink()
+        victim = next(worker.pid for worker in two.workers.values() if worker.pid is not None)
+        watcher = when_made(folder, 5, lambda: os.kill(victim, signal.SIGKILL))
+        found = GroupMoments.from_dask(slow_parts(frame, folder), sensitive="sex")
+        watcher.join()
+        assert_bits(found, expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import nbformat
 import notebooks
 import pytest
 from notebooks import ChapterError
@@ -40,19 +39,6 @@ def test_a_chapter_that_is_not_as_it_should_be_is_refused_by_name(chapter, conte
     with pytest.raises(ChapterError, match=said) as refused:
         run(chapter)
     assert "one" in str(refused.value)
-
-
-@pytest.mark.filterwarnings("default")
-def test_an_execution_that_was_damaged_or_altered_is_made_again(chapter):
-    done = run(chapter)
-    assert run(chapter).reused
-    notebook = nbformat.read(done.path, 4)
-    notebook.cells[-1].outputs = [nbformat.v4.new_output("stream", name="stdout", text="forged")]
-    nbformat.write(notebook, done.path)
-    assert not run(chapter).reused
-    assert "forged" not in done.path.read_text()
-    done.path.write_bytes(done.path.read_bytes()[:200])
-    assert not run(chapter).reused
 
 
 @pytest.mark.filterwarnings("default")

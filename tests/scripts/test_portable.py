@@ -20,9 +20,7 @@ from fairpca.companion import grid
 
 ADDRESS = "https://example.org/book"
 LEFT_OVER = re.compile(r"\{(?:prf|cite|glue|eq|numref|doc|ref)[:}]|^(?:```|:::)\{|^\([\w-]+\)=|\$\$ \(", re.MULTILINE)
-RUN = [
-    notebooks.ROOT / "chapters" / f"{name}.md" for name in ("vu2022/toy", "samadi2018/definition", "use/case_hiring")
-]
+RUN = [notebooks.ROOT / "chapters" / f"{name}.md" for name in ("vu2022/toy", "appendix/reproduce", "use/case_hiring")]
 
 
 class Everything(dict):

@@ -15,15 +15,10 @@ import yaml
 
 import report
 from fairpca.companion import records
-from fairpca.companion.published import papers, scoreboard
+from fairpca.companion.published import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 MINUTES = 150  # what all results may take on two processors
-
-
-@pytest.fixture(scope="module")
-def board() -> pd.DataFrame:
-    return scoreboard()
 
 
 def outside_of_braces(text: str) -> str:

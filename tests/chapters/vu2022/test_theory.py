@@ -119,13 +119,6 @@ def test_the_right_condition(seed, p, kind):
         assert not fair_projection_exists(M0, M1, k)
 
 
-def test_bad_input_is_explained():
-    with pytest.raises(ValueError, match="square and of equal size"):
-        fair_projection_exists(np.eye(3), np.eye(2), 1)
-    with pytest.raises(ValueError, match="between 1 and 2"):
-        fair_projection(np.eye(3), np.eye(3), 3)
-
-
 @given(seed=SEEDS, m=st.integers(2, 5))
 def test_printed_objective_with_the_missing_sum_is_the_robust_value(seed, m):
     """For every distribution of groups: max over pairs of both suprema and of those of the other groups."""

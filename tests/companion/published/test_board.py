@@ -22,11 +22,6 @@ from fairpca.companion.published.comparison import STATISTICS
 PAPERS = papers()
 
 
-@pytest.fixture(scope="module")
-def board():
-    return scoreboard()
-
-
 def total():
     numbers = 0
     for name in exhibits():
@@ -74,15 +69,6 @@ def test_counts_of_verdicts_are_pinned(board, paper, tmp_path):
     pd.testing.assert_frame_equal(
         found, expected, check_dtype=False, obj=f"verdicts of {paper} (if the change is meant: scripts/pin_verdicts.py)"
     )
-
-
-def test_counts_of_verdicts_by_hand():
-    board = pd.DataFrame(
-        {"paper": "p", "kind": ["number", "number", "claim"], "verdict": ["equal", "differs", "fails"]}
-    )
-    table = pin_verdicts.counts(board, ["paper", "kind"])
-    assert table.loc[("p", "number")].to_dict() == {**dict.fromkeys(published.VERDICTS, 0), "equal": 1, "differs": 1}
-    assert table.loc[("p", "claim")].to_dict() == {**dict.fromkeys(published.VERDICTS, 0), "fails": 1}
 
 
 # A paper of which we know everything -----------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import toy_paper
-import yaml
 from notebooks import ROOT, chapters_in_toc, title
 
 from fairpca.companion import published
@@ -15,10 +14,6 @@ from fairpca.companion.published.comparison import KEYS, STATISTICS
 
 PAPERS = published.papers()
 NAMES = [paper.name for paper in PAPERS]
-
-
-def test_papers_stand_in_their_order():
-    assert [paper.order for paper in PAPERS] == sorted({paper.order for paper in PAPERS})
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=NAMES)
@@ -69,13 +64,6 @@ def test_tolerances_say_why_and_hit_something(paper):
             assert any(fnmatchcase(str(value), getattr(tolerance, column)) for value in rows[column]), tolerance
 
 
-def test_every_kind_of_file_is_explained():
-    tables = {f"{table.name}.csv" for paper in PAPERS for table in paper.tables}
-    files = {path.name for paper in PAPERS for path in paper.folder.iterdir()} - tables
-    told = (ROOT / "data" / "published" / "README.md").read_text(encoding="utf8")
-    assert [name for name in sorted(files) if f"| `<paper>/{name}` |" not in told] == []
-
-
 # The folder of a stranger ----------------------------------------------------------------------------------------
 
 
@@ -89,14 +77,6 @@ def toy(tmp_path, monkeypatch):
 def declare(folder, **changes):
     text = json.dumps({name: v for name, v in (toy_paper.DECLARATION | changes).items() if v is not None})
     (folder / "paper.json").write_text(text)
-
-
-def test_a_folder_declares_a_paper(toy):
-    assert [paper.name for paper in published.papers()] == [toy.name]
-    assert f"{toy.name}/table1" in published.exhibits()
-    assert len(published.load(toy.name, "table1")) == 2
-    assert published.load_errata(toy.name)["kind"].tolist() == ["print"]
-    assert published.load_tolerances(toy.name)[0].units == 1
 
 
 def test_what_a_paper_does_not_have_is_empty(toy):
@@ -148,9 +128,3 @@ def test_unknown_names_list_what_there_is():
     name = published.exhibits()[0]
     with pytest.raises(ValueError, match=f"no published table '{NAMES[0]}/table99'; there are .*{name}"):
         published.load(NAMES[0], "table99")
-
-
-def test_toc_has_the_papers_in_their_order():
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))["parts"]
-    folders = [part["chapters"][0]["file"].split("/")[1] for part in parts]
-    assert [folder for folder in folders if folder in NAMES] == [n for n in NAMES if n in folders]

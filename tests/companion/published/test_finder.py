@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import exhibits
 import pandas as pd
-import pytest
 
-from fairpca.companion.published import load_places, papers, scoreboard
+from fairpca.companion.published import load_places, papers
 from fairpca.companion.published.finder import _about, _distance, finder, finder_table, verdict_line
-
-
-@pytest.fixture(scope="module")
-def board():
-    return scoreboard()
 
 
 def test_everything_that_papers_number_is_found(board):
@@ -21,12 +15,8 @@ def test_everything_that_papers_number_is_found(board):
         places = load_places(paper.name)
         rows = found[found["paper"] == paper.short]
         assert rows[["item", "chapter", "label"]].to_numpy().tolist() == places.to_numpy().tolist()
-        tables = [exhibit.title for exhibit in paper.tables if exhibit.title in set(places["item"])]
-        for title in tables:
-            judged = board[(board["paper"] == paper.name) & board["exhibit"].isin(paper.exhibits)]
-            count = len(judged[judged["kind"].eq("number")])
-            assert 0 < len(_about(board, paper, title)) <= len(judged)
-            assert count > 0
+        for title in {exhibit.title for exhibit in paper.tables} & set(places["item"]):
+            assert len(_about(board, paper, title)) > 0
 
 
 def test_a_number_is_not_part_of_a_longer_one():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairpca.companion import published, stored
+from fairpca.companion import stored
 from fairpca.companion.published.comparison import SUPPORT
 from fairpca.companion.published.pages import UNKNOWN
 
@@ -11,8 +11,7 @@ REPEATED = r"\btimes (?:what|the standard deviation)|[Rr]ounding|accuracy|\bstar
 
 
 @pytest.fixture(scope="module")
-def differing():
-    board = published.scoreboard()
+def differing(board):
     return board[(board["verdict"] == "differs") & ~board["reason"].str.contains(UNKNOWN)]
 
 
