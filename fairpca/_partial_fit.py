@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
@@ -57,23 +56,16 @@ def check_two_rows(moments: GroupMoments) -> None:
         )
 
 
-class PartialFitMixin(metaclass=ABCMeta):
+class PartialFitMixin:
     """``partial_fit``: batches of rows become moments, which are solved at its end or in ``solve``."""
 
+    # What the estimators define.
     _needs_rows: bool
     _uses_groups: bool
-
-    @abstractmethod
-    def _check_all_parameters(self) -> None: ...
-
-    @abstractmethod
-    def _accept_moments(self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any) -> GroupMoments: ...
-
-    @abstractmethod
-    def _fit_moments(self, moments: GroupMoments) -> Self: ...
-
-    @abstractmethod
-    def _fit_ordinary(self, moments: GroupMoments) -> Self: ...
+    _check_all_parameters: Any
+    _accept_moments: Any
+    _fit_moments: Any
+    _fit_ordinary: Any
 
     def _forget(self) -> None:
         """Drop what was collected."""

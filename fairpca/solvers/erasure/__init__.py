@@ -3,13 +3,12 @@
 from fairpca.solvers.erasure.erase import Erasure, erase_linearly
 from fairpca.solvers.erasure.means import CrossMoments, Directions, cross_moments, directions_of
 from fairpca.solvers.erasure.solve import Projection, solve_mean_fair
-from fairpca.solvers.erasure.wide import Products, solve_mean_fair_wide
+from fairpca.solvers.erasure.wide import solve_mean_fair_wide
 
 __all__ = [
     "CrossMoments",
     "Directions",
     "Erasure",
-    "Products",
     "Projection",
     "cross_moments",
     "directions_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Protocol, get_args
+from typing import Any, get_args
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -15,28 +15,11 @@ from fairpca.solvers.erasure.solve import Projection
 from fairpca.solvers.result import SolverResult, consistent_bound
 from fairpca.solvers.spectral import StreamedPencil
 
-__all__ = ["Products", "solve_mean_fair_wide"]
-
-
-class Products(Protocol):
-    """What is asked of the rows (:class:`fairpca.WideRows` has it)."""
-
-    variances: np.ndarray
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns p."""
-
-    def covariance_product(self, V: np.ndarray, /) -> np.ndarray:
-        """Covariance of all rows times V."""
+__all__ = ["solve_mean_fair_wide"]
 
 
 def solve_mean_fair_wide(
-    rows: Products,
+    rows: Any,
     directions: Directions | None,
     n_components: int,
     *,
@@ -52,8 +35,9 @@ def solve_mean_fair_wide(
 
     Parameters
     ----------
-    rows : Products
-        Products of the covariance with vectors.
+    rows : WideRows
+        Rows, whose covariance is multiplied with vectors; or an object with the same ``variances``, ``n_samples``,
+        ``n_features`` and ``covariance_product``.
     directions : Directions or None
         What must not be seen, from :func:`~fairpca.solvers.erasure.directions_of`; None for ordinary PCA.
     n_components : int
@@ -133,7 +117,7 @@ def _best_decoder(A: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndar
     return A @ (Vt.T * s) @ Vt, U @ Vt, float(np.vdot(image, best))
 
 
-def _erase(rows: Products, directions: Directions, tol: float, max_iter: int) -> tuple[Erasure, float]:
+def _erase(rows: Any, directions: Directions, tol: float, max_iter: int) -> tuple[Erasure, float]:
     """Least-squares prediction by conjugate gradients on ΣY = C, columns scaled to unit variance; with its residual."""
     p, C, deviations = rows.n_features, directions.directions, directions.deviations
     inverse = np.divide(1.0, deviations, out=np.zeros(p), where=deviations > 0)

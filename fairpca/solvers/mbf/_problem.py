@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fairpca.linalg import orthonormal
+from fairpca.solvers.mmd.approx import FourierRows
+from fairpca.solvers.mmd.kernel import WeightedRows
 
 __all__ = ["STATIONARY", "Budget", "Evaluation", "MBFProblem", "Record", "Term", "row_space"]
 
@@ -18,17 +20,7 @@ _TILT, _NEARLY = 0.3, 0.02  # radians from PCA, and from the directions without 
 _RANK_TOLERANCE = 1e-10  # eigenvalues of the covariance below this share of the largest count as zero
 
 
-class Term(Protocol):
-    """One squared MMD of the constraint (exact or a stated approximation)."""
-
-    def value(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> float:
-        """Return h(V)."""
-
-    def value_and_gradient(self, V: np.ndarray, sigma: float, n_threads: int = 1) -> tuple[float, np.ndarray]:
-        """Return h(V) and its Euclidean gradient."""
-
-    def jacobian(self, V: np.ndarray, directions: np.ndarray, sigma: float) -> np.ndarray:
-        """Return the rows a_w of the rank-one derivatives a_w w' of the Fourier features."""
+Term = WeightedRows | FourierRows  # one squared MMD of the constraint: exact, or a stated approximation
 
 
 class Budget(Exception):

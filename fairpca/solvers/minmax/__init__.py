@@ -8,11 +8,10 @@ from fairpca.solvers.minmax.dual import solve_minmax, solve_minmax_path
 from fairpca.solvers.minmax.nested import solve_minmax_nested
 from fairpca.solvers.minmax.sdp import SDPRounding, solve_minmax_sdp
 from fairpca.solvers.minmax.weights import WeightsVariant, solve_minmax_weights
-from fairpca.solvers.minmax.wide import GroupProducts, solve_minmax_wide
+from fairpca.solvers.minmax.wide import solve_minmax_wide
 
 __all__ = [
     "ExactDimension",
-    "GroupProducts",
     "Objective",
     "SDPRounding",
     "WeightsVariant",

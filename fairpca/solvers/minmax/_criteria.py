@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,50 +23,11 @@ class Small(NamedTuple):
     steps: int
 
 
-class Criterion(Protocol):
-    """A convex function of the variances that groups keep, to be minimised."""
-
-    kinked: bool
-
-    def solve(self, S: np.ndarray, d: int, start: np.ndarray | None, deadline: float = np.inf) -> Small:
-        """Minimise over the Fantope of the working matrices."""
-
-    def cost(self, variances: np.ndarray) -> float:
-        """Return the value where groups keep these variances."""
-
-    def dual(self, weights: np.ndarray, top_sum: float) -> float:
-        """Return the lower bound that weights prove, given the sum of the d largest eigenvalues of their matrix."""
-
-    def unit(self, cost: float) -> float:
-        """Return what a relative gap is relative to."""
-
-    def floor(self, variances: np.ndarray, traces: np.ndarray) -> float:
-        """Return the gap that rounding of the data leaves."""
-
-    def size(self, variances: np.ndarray, traces: np.ndarray) -> float:
-        """Return the size of the numbers whose rounding enters the cost."""
-
-    def scale(self, size: float) -> float:
-        """Return what a gain of the model is relative to, where the multipliers' matrix has this size."""
-
-    def multipliers(self, variances: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the groups' weights in the Lagrangian, given those of the last step."""
-
-    def step(self, variances: np.ndarray, K: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the groups' shares in the step that the quadratic model asks for, and the gain that it promises.
-
-        K are the inner products of the groups' gradients in the metric of the curvatures.
-        """
-
-    def newton(self, variances: np.ndarray, K: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray | None, int]:
-        """Return the shares with the same groups deciding, if there are any, where curvatures may be negative.
-
-        Also how many negative ones the criterion itself holds down: with fewer the step may lead to a saddle.
-        """
-
-
 class WorstGroup:
-    """Largest ``references - variances``: loss, error, or (with references of zero) the least variance."""
+    """Largest ``references - variances``: loss, error, or (with references of zero) the least variance.
+
+    Like :class:`GeometricMean` it is a convex function of the variances that groups keep, to be minimised.
+    """
 
     kinked = True
 
@@ -79,43 +40,54 @@ class WorstGroup:
         return Small(point, self.references - point.losses, point.weights, steps)
 
     def cost(self, variances: np.ndarray) -> float:
-        """Return the largest difference."""
+        """Return the value where groups keep these variances: the largest difference."""
         return float((self.references - variances).max())
 
     def dual(self, weights: np.ndarray, top_sum: float) -> float:
-        """Return the weighted references less the sum."""
+        """Return the lower bound that weights prove, given the sum of the d largest eigenvalues of their matrix."""
         return float(weights @ self.references) - top_sum
 
     def unit(self, cost: float) -> float:
-        """Return the cost itself."""
+        """Return what a relative gap is relative to: the cost itself."""
         return abs(cost)
 
     def floor(self, variances: np.ndarray, traces: np.ndarray) -> float:
-        """Return the rounding of the groups that decide: those that reach the cost, up to rounding of their own."""
+        """Return the gap that rounding of the data leaves in the groups that decide.
+
+        These reach the cost, up to rounding of their own.
+        """
         differences = self.references - variances
         return float(ROUNDING * traces[differences + ROUNDING * traces >= differences.max()].max())
 
     def size(self, variances: np.ndarray, traces: np.ndarray) -> float:
-        """Return the largest trace."""
+        """Return the size of the numbers whose rounding enters the cost: the largest trace."""
         return float(traces.max())
 
     def scale(self, size: float) -> float:
-        """Return the size."""
+        """Return what a gain of the model is relative to, where the multipliers' matrix has this size."""
         return size
 
     def multipliers(self, variances: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weights of the last step."""
+        """Return the groups' weights in the Lagrangian: those of the last step."""
         return weights
 
     def step(self, variances: np.ndarray, K: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Minimise the dual of the model over the simplex."""
+        """Return the groups' shares in the step that the quadratic model asks for, and the gain that it promises.
+
+        K are the inner products of the groups' gradients in the metric of the curvatures. The dual of the model is
+        minimised over the simplex.
+        """
         gains = variances - self.references
         gains -= gains.min()
         shares = simplex_minimum(K, gains, weights)
         return shares, float(shares @ gains + shares @ K @ shares)
 
     def newton(self, variances: np.ndarray, K: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray | None, int]:
-        """Make the groups with a weight equal, to second order."""
+        """Return the shares that make the groups with a weight equal, to second order, if there are any.
+
+        Curvatures may be negative. Also returned is how many negative ones the criterion itself holds down: with fewer
+        the step may lead to a saddle.
+        """
         tight = np.flatnonzero(weights)
         K, n = K[np.ix_(tight, tight)], len(tight)
         held = int(np.count_nonzero(np.linalg.eigvalsh(K[1:, 1:] - K[:1, 1:] - K[1:, :1] + K[0, 0]) < 0))
@@ -181,6 +153,9 @@ class GeometricMean:
         units = np.outer(slopes, slopes) * (2.0 * len(K))
         held = int(np.count_nonzero(np.linalg.eigvalsh(np.eye(len(K)) + units * K) < 0))
         return self.step(variances, K, slopes)[0], held
+
+
+Criterion = WorstGroup | GeometricMean
 
 
 def simplex_minimum(K: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> np.ndarray:

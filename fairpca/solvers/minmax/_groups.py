@@ -58,8 +58,9 @@ def several_groups(
         share = _anisotropy(pencil)
         pencil.refine(units, d, share * pencil.tol)
     best = np.array([pencil.top_sum(unit, d)[0] for unit in units])
-    criterion: Criterion
-    criterion = GeometricMean() if objective == "nash" else WorstGroup(references(objective, pencil.traces, best))
+    criterion: Criterion = (
+        GeometricMean() if objective == "nash" else WorstGroup(references(objective, pencil.traces, best))
+    )
     weights: np.ndarray | None = None
     uppers: list[float] = []
     duals: list[float] = []

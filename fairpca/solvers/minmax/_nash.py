@@ -21,9 +21,8 @@ from fairpca.solvers.minmax._central import CentralPath, readings
 from fairpca.solvers.minmax._newton_polish import (
     FacePoint,
     FaceProblem,
-    block_axes,
+    TiedBlock,
     face_point,
-    packed,
     reduce_rank,
     response,
 )
@@ -167,31 +166,17 @@ def _polish(
 
 
 def _newton(T: np.ndarray, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None]:
-    m, r = len(T), x.fractional.shape[1]
-    F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
-    UF = x.fractional @ R
-    i, j, root2 = packed(r)
-    inside = (UF.T @ T @ UF)[:, i, j] * root2 if r else np.zeros((m, 0))
-    unit = np.where(i == j, 1.0, 0.0)
-    size = len(i)
-    axes = block_axes(inside, unit)
-    if axes is not None:
-        inside, unit, size = inside @ axes, unit @ axes, axes.shape[1]
-    n = m + size + (1 if r else 0)  # logarithms, block, tied eigenvalue
+    tied, m = TiedBlock(T, x), len(T)
+    size = tied.size
+    n = m + size + (size > 0)  # logarithms, block, tied eigenvalue
     A, b = np.zeros((n, n)), np.zeros(n)
     # The spectrum of the point belongs to the mean of T, so the response to a sum of them is divided by m.
-    A[:m, :m] = response(T, x, UF, F) / m + np.diag(1.0 - x.losses)
+    A[:m, :m] = response(T, x, tied.UF, tied.F) / m + np.diag(1.0 - x.losses)
     b[:m] = x.losses
-    if r:
-        A[:m, m : m + size] = inside
-        A[m : m + size, :m], A[m : m + size, -1] = inside.T, -unit
-        b[m : m + size] = -inside.sum(axis=0)
-        A[-1, m : m + size] = unit
+    if size:
+        A[:m, m : m + size] = tied.inside
+        A[m : m + size, :m], A[m : m + size, -1] = tied.inside.T, -tied.unit
+        b[m : m + size] = -tied.inside.sum(axis=0)
+        A[-1, m : m + size] = tied.unit
     change = np.linalg.lstsq(A, b, rcond=1e-13)[0]
-    if r == 0:
-        return change, None
-    moved = change[m : m + size] if axes is None else axes @ change[m : m + size]
-    X = np.zeros((r, r))
-    X[i, j] = moved / root2
-    X = X + X.T - np.diag(np.diagonal(X))
-    return change[:m], UF @ (np.diag(F) + X) @ UF.T
+    return change[:m], tied.moved(change[m : m + size])

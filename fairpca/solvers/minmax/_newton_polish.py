@@ -20,9 +20,8 @@ from fairpca.linalg import symmetrise
 __all__ = [
     "FacePoint",
     "FaceProblem",
-    "block_axes",
+    "TiedBlock",
     "face_point",
-    "packed",
     "polish",
     "rank_bound",
     "reduce_rank",
@@ -125,15 +124,44 @@ def packed(r: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
-def block_axes(inside: np.ndarray, unit: np.ndarray) -> np.ndarray | None:
-    """Orthonormal axes of the directions of a block that any equation sees; None where these are all of them.
+def unpacked(vector: np.ndarray, r: int) -> np.ndarray:
+    """Return the symmetric matrix of a vector, see :func:`packed`."""
+    i, j, root2 = packed(r)
+    X = np.zeros((r, r))
+    X[i, j] = X[j, i] = vector / root2
+    return X
+
+
+class TiedBlock:
+    """Fractional block of a point as unknowns of Newton's equations: its sums in the matrices T, and its trace.
 
     A tied block of r dimensions has r (r + 1) / 2 entries, but there are only as many equations for them as groups and
-    a trace. Nearly isotropic matrices tie by the hundred, and the shortest solution lies in this space.
+    a trace. Nearly isotropic matrices tie by the hundred; the shortest solution lies in the space of `axes`, the
+    directions that any equation sees (None where these are all of them).
     """
-    if inside.shape[1] <= len(inside) + 1:
-        return None
-    return np.linalg.qr(np.column_stack((inside.T, unit)))[0]
+
+    def __init__(self, T: np.ndarray, x: FacePoint) -> None:
+        r = x.fractional.shape[1]
+        F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
+        self.F, self.UF = F, x.fractional @ R
+        i, j, root2 = packed(r)
+        self.inside = (self.UF.T @ T @ self.UF)[:, i, j] * root2 if r else np.zeros((len(T), 0))
+        self.unit = np.where(i == j, 1.0, 0.0)
+        self.axes: np.ndarray | None = None
+        if len(i) > len(T) + 1:
+            self.axes = np.linalg.qr(np.column_stack((self.inside.T, self.unit)))[0]
+            self.inside, self.unit = self.inside @ self.axes, self.unit @ self.axes
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return len(self.unit)
+
+    def moved(self, change: np.ndarray) -> np.ndarray | None:
+        """Return the block in the coordinates of the problem, changed by these unknowns; None without a block."""
+        r = len(self.F)
+        X = np.diag(self.F) + unpacked(change if self.axes is None else self.axes @ change, r)
+        return self.UF @ X @ self.UF.T if r else None
 
 
 def polish(problem: FaceProblem, point: FacePoint, *, tol: float, max_iter: int = 8) -> FacePoint:
@@ -221,26 +249,17 @@ def response(T: np.ndarray, x: FacePoint, UF: np.ndarray, F: np.ndarray) -> np.n
 def _newton_step(problem: FaceProblem, x: FacePoint) -> tuple[np.ndarray, np.ndarray | None] | None:
     slack = problem.c * (x.losses.max() - x.losses)
     tight = np.flatnonzero((x.weights > slack) | (slack == 0))
-    m, r = len(tight), x.fractional.shape[1]
-    F, R = np.linalg.eigh(x.block) if r else (np.zeros(0), np.zeros((0, 0)))
-    UF = x.fractional @ R
-    T, c = problem.S[tight], problem.c[tight]
+    T, c, m = problem.S[tight], problem.c[tight], len(tight)
+    tied = TiedBlock(T, x)
+    inside, unit, size = tied.inside, tied.unit, tied.size
     # What the losses answer to the weights, with the opposite sign.
-    curvature = response(T, x, UF, F)
-    i, j, root2 = packed(r)
-    size = len(i)
-    inside = (UF.T @ T @ UF)[:, i, j] * root2 if r else np.zeros((m, 0))
-    unit = np.where(i == j, 1.0, 0.0)
-    axes = block_axes(inside, unit)
-    if axes is not None:
-        inside, unit, size = inside @ axes, unit @ axes, axes.shape[1]
+    curvature = response(T, x, tied.UF, tied.F)
     n = m + size + 2  # weights, block, tied eigenvalue, common loss
     A, b = np.zeros((n, n)), np.zeros(n)
     A[:m, :m], A[:m, m : m + size], A[:m, -1] = -curvature, -inside, -c
     b[:m] = -c * x.losses[tight]
     A[m : m + size, :m], A[m : m + size, -2] = inside.T, -unit
-    if r:
-        b[m : m + size] = -(x.weights[tight] @ inside)
+    b[m : m + size] = -(x.weights[tight] @ inside)
     A[-2, m : m + size] = unit
     A[-1, :m] = c
     b[-1] = 1.0 - c @ x.weights[tight]
@@ -255,13 +274,7 @@ def _newton_step(problem: FaceProblem, x: FacePoint) -> tuple[np.ndarray, np.nda
     if not np.isfinite(weights).all() or weights.max() <= 0:
         return None
     weights /= problem.c @ weights
-    if r == 0:
-        return weights, None
-    moved = change[m : m + size] if axes is None else axes @ change[m : m + size]
-    X = np.zeros((r, r))
-    X[i, j] = moved / root2
-    X = X + X.T - np.diag(np.diagonal(X))
-    return weights, UF @ (np.diag(F) + X) @ UF.T
+    return weights, tied.moved(change[m : m + size])
 
 
 def reduce_rank(problem: FaceProblem, x: FacePoint, *, tol: float) -> FacePoint:
@@ -308,9 +321,7 @@ def _reduced(problem: FaceProblem, x: FacePoint, least: float, tol: float) -> Fa
             break
         v = np.linalg.svd(rows)[2][-1]
         v = v if v[-1] >= 0 else -v
-        X = np.zeros((few, few))
-        X[i, j] = v[:-1] / root2
-        X = X + X.T - np.diag(np.diagonal(X))
+        X = unpacked(v[:-1], few)
         step = _longest_step(F[:few], X)
         gains = inside @ v[:-1] / c
         meets = None

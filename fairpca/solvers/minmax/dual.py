@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -190,22 +191,9 @@ def solve_minmax_path(
     unit = safe_unit(np.trace(moments, axis1=1, axis2=2))
     moments = in_units(moments, unit)
     pencil = Pencil(moments)
-    if only_varying(objective, moments) is not None:
-        results = [
-            solve_minmax(
-                moments, d, objective=objective, tol=tol, max_iter=max_iter, time_limit=time_limit, exact=exact
-            )
-            for d in range(1, inner + 1)
-        ]
-    elif len(moments) > 2 or objective == "nash":
-        from fairpca.solvers.minmax._groups import several_groups
-
-        results = []
-        for d in range(1, inner + 1):
-            started = perf_counter()
-            pencil.deadline = deadline_of(time_limit, started)
-            found = several_groups(pencil, d, objective, tol, max_iter, started, exact)
-            results.append(told_of_limit(found, pencil.deadline))
+    if len(moments) > 2 or objective == "nash" or only_varying(objective, moments) is not None:
+        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit, "exact": exact}
+        results = [solve_minmax(moments, d, objective=objective, pencil=pencil, **limits) for d in range(1, inner + 1)]
     else:
         started = perf_counter()
         pencil.deadline = deadline_of(time_limit, started)

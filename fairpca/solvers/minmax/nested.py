@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from fairpca._validation import check_number
 from fairpca.linalg import orthonormal, top_eigenpairs
-from fairpca.solvers.minmax._criteria import GeometricMean, Small, WorstGroup
+from fairpca.solvers.minmax._criteria import Criterion, GeometricMean, Small, WorstGroup
 from fairpca.solvers.minmax._line_search import maximise_on_line
 from fairpca.solvers.minmax._problem import (
     ROUNDING,
@@ -190,9 +190,7 @@ class _SharedBasis(TwoGroups):
         self.pencil, self._version = self._pencil(block - np.multiply.outer(x, x @ block)), -1
 
 
-def _direction(
-    A: np.ndarray, criterion: GeometricMean | WorstGroup, deadline: float
-) -> tuple[np.ndarray, Small, float, int]:
+def _direction(A: np.ndarray, criterion: Criterion, deadline: float) -> tuple[np.ndarray, Small, float, int]:
     """Return the best unit vector found, the relaxation's solution, its bound and the decompositions."""
     q = A.shape[1]
     if len(A) == 1 or q == 1:
@@ -213,7 +211,7 @@ def _direction(
     return _single(A, criterion, found, deadline), found, bound, found.steps
 
 
-def _single(A: np.ndarray, criterion: GeometricMean | WorstGroup, found: Small, deadline: float) -> np.ndarray:
+def _single(A: np.ndarray, criterion: Criterion, found: Small, deadline: float) -> np.ndarray:
     """Look for one direction near a fractional solution: eigenvectors and mixtures, each improved locally."""
     point = found.point
     p, R = np.linalg.eigh(point.block)
@@ -238,7 +236,7 @@ def _single(A: np.ndarray, criterion: GeometricMean | WorstGroup, found: Small, 
     return orthonormal((space @ best)[:, None])[:, 0]
 
 
-def _improved(B: np.ndarray, criterion: GeometricMean | WorstGroup, y: np.ndarray, size: float) -> np.ndarray:
+def _improved(B: np.ndarray, criterion: Criterion, y: np.ndarray, size: float) -> np.ndarray:
     """Sequential quadratic programming on the sphere, with the worst group as an extra variable."""
     sphere = {"type": "eq", "fun": lambda v: v[: len(y)] @ v[: len(y)] - 1.0}
     if isinstance(criterion, GeometricMean):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,27 +16,13 @@ from fairpca.solvers.minmax.dual import TwoGroups
 from fairpca.solvers.result import SolverResult
 from fairpca.solvers.spectral import StreamedPencil, result_in_units, safe_unit
 
-__all__ = ["GroupProducts", "solve_minmax_wide"]
+__all__ = ["solve_minmax_wide"]
 
 _RESIDUAL = 1e-7  # of eigenpairs, relative; the objective's error is about its square
 
 
-class GroupProducts(Protocol):
-    """What is asked of the rows (:class:`fairpca.WideRows` has it)."""
-
-    means: np.ndarray
-    group_totals: np.ndarray
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean of all rows."""
-
-    def group_products(self, V: np.ndarray, /) -> np.ndarray:
-        """Covariance of each group times V."""
-
-
 def solve_minmax_wide(
-    rows: GroupProducts,
+    rows: Any,
     n_components: int,
     *,
     objective: Objective = "loss",
@@ -53,8 +39,9 @@ def solve_minmax_wide(
 
     Parameters
     ----------
-    rows : GroupProducts
-        Products of the groups' covariances with vectors.
+    rows : WideRows
+        Rows, whose groups' covariances are multiplied with vectors; or an object with the same ``means``, ``mean``,
+        ``group_totals`` and ``group_products``.
     n_components : int
         d, less than the number of columns.
     objective, tol, max_iter, time_limit, exact

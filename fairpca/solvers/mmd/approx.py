@@ -149,22 +149,6 @@ class FourierRows:
         value = float(np.mean(np.sum(np.abs(sums) ** 2, axis=0)))
         return value, (2.0 / len(frequencies)) * (slope @ frequencies)
 
-    def laplacian(self, V: np.ndarray, sigma: float) -> np.ndarray:
-        """Return the estimate of X'LX, see :meth:`WeightedRows.laplacian`."""
-        directions = (V @ self.frequencies[:, : V.shape[1]].T) / sigma
-        sums = self._sums(V, sigma)
-        p = self.X.shape[1]
-        total = np.zeros((p, p))
-        for start in range(0, len(self.X), _CHUNK):
-            rows = self.X[start : start + _CHUNK]
-            angle = rows @ directions
-            for c, parts in zip(self.C[:, start : start + _CHUNK], sums, strict=True):
-                s = (np.cos(angle) @ parts.real + np.sin(angle) @ parts.imag) / parts.size
-                total += (rows.T * (c * s)) @ rows
-        J = self.jacobian(V, directions, sigma)
-        total -= J.T @ J / len(self.frequencies)
-        return (total + total.T) / 2
-
     def jacobian(self, V: np.ndarray, directions: np.ndarray, sigma: float) -> np.ndarray:
         """Return the rows of the features' derivatives, see :meth:`WeightedRows.jacobian`."""
         total = np.zeros((2 * len(self.C), directions.shape[1], self.X.shape[1]))
