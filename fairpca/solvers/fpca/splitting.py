@@ -205,6 +205,6 @@ def upper_bound(
     if nu < 0:
         raise ValueError(f"nu={nu!r} must not be negative.")
     kernel.multiplier = float(nu)
-    kernel.new_duals = (Y1, Y2, kernel.y if y is None else y)
-    kernel.parts = Y1, Y2
+    kernel.new_duals = np.stack((Y1, Y2)), kernel.y if y is None else y
+    kernel.parts = [Y1, Y2]
     return kernel.upper() * reduced.scale
