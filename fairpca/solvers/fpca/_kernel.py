@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf, dorgqr
+from scipy.linalg.lapack import dgeqrf, dorgqr, dsyevd
 
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
@@ -74,11 +74,11 @@ def _refined(
     R, before = AV - V @ (V.T @ AV), np.inf
     for remaining in reversed(range(min(_ROUNDS, 1 + q // _PER_ROUND))):
         B = np.concatenate((V.T, R.T)).T
-        factors, tau, *_ = dgeqrf(B, overwrite_a=1)  # numpy's qr spends more time on checks than on this
+        factors, tau, *_ = dgeqrf(B, overwrite_a=1)  # numpy's wrappers take longer than this for so few columns
         B = dorgqr(factors, tau, overwrite_a=1)[0]
         B[:, :k] = V
         AB = np.concatenate((AV.T, multiply(B[:, k:]).T)).T
-        w, Y = np.linalg.eigh(B.T @ AB)
+        w, Y, _ = dsyevd(B.T @ AB)
         w, Y = w[: -k - 1 : -1], Y[:, : -k - 1 : -1]
         V, AV = B @ Y, AB @ Y
         R = AV - V * w
@@ -225,15 +225,13 @@ class Kernel:
     def clip(self, Z: np.ndarray, sigma: float) -> np.ndarray:
         """Proximal map of σ times the conjugate of the penalty: clip singular values by water-filling."""
         weight = 2.0 * self.kappa / sigma
-        parts = [_right_singular(M, leading, sigma, weight) for M, leading in zip(Z, self.singular, strict=True)]
+        parts = [_right_singular(M, leading, weight) for M, leading in zip(Z, self.singular, strict=True)]
         if self.sum_form:
-            thresholds = [_water_level(s / sigma, weight) for s, _ in parts]
+            cuts = [_water_level(s, weight) for s, _ in parts]
         else:  # this level is above each of the two, so that what is enough for those is enough for it
-            level = _water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1] / sigma, weight)
-            thresholds = [level, level]
+            cuts = [_water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1], weight)] * 2
         duals, self.parts = np.empty_like(Z), []
-        for M, (s, V), theta, dual in zip(Z, parts, thresholds, duals, strict=True):
-            cut = sigma * theta
+        for M, (s, V), cut, dual in zip(Z, parts, cuts, duals, strict=True):
             k = int(np.searchsorted(-s, -cut))
             self.parts.append((M @ V[:, :k]) * (1.0 - cut / s[:k]))
             np.matmul(self.parts[-1], V[:, :k].T, out=dual)
@@ -289,7 +287,7 @@ def _support(A: np.ndarray, d: int, trace_equal: bool) -> float:
     return float(w.sum() if trace_equal else np.clip(w, 0.0, None).sum())
 
 
-def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: float) -> tuple[np.ndarray, np.ndarray]:
+def _right_singular(Z: np.ndarray, leading: _Leading, weight: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values (descending) above the water level and some below it, and right singular vectors.
 
     They come from the eigenvectors of Z'Z. Squaring loses half the digits of the small singular values only, and
@@ -298,7 +296,7 @@ def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: floa
 
     def needed(w: np.ndarray) -> int:
         s = np.sqrt(w.clip(0.0))
-        return int(np.count_nonzero(s > sigma * _water_level(s / sigma, weight)))
+        return int(np.count_nonzero(s > _water_level(s, weight)))
 
     w, V = leading.of(lambda B: Z.T @ (Z @ B), lambda: Z.T @ Z, needed)
     return np.sqrt(w.clip(0.0)), V

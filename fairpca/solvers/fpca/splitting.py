@@ -125,7 +125,7 @@ class _Extrapolation:
 
     def step(self) -> np.ndarray:
         """Iterate once and remember where it led; take a jump back that did not pay."""
-        before = self.kernel.pack()
+        before = self.kernel.pack() if self.count == 0 else self.images[self.count - 1]
         Xn = self.kernel.step()
         image, move = self.images[self.count], self.moves[self.count]
         np.subtract(self.kernel.pack(image), before, out=move)
