@@ -50,13 +50,12 @@ class RowSpace:
             return None
         centre = X.mean(axis=0, dtype=np.float64)
         others = np.random.RandomState(0).standard_normal((n_components, p))
-        columns = np.vstack((X - centre, centre[None], others))
-        found = _cholesky_qr(np.delete(columns, n - 1, axis=0))  # the centred rows sum to zero
+        centred = X - centre
+        found = _cholesky_qr(np.vstack((centred[:-1], centre[None], others)))  # the centred rows sum to zero
         if found is not None:
             Q, L = found
-            coordinates = np.vstack((L[: n - 1], -L[: n - 1].sum(axis=0)))
-            return cls(Q.T, coordinates + L[n - 1])
-        basis, R = qr(columns.T, mode="economic", check_finite=False)
+            return cls(Q.T, np.vstack((L[: n - 1], -L[: n - 1].sum(axis=0))) + L[n - 1])
+        basis, R = qr(np.vstack((centred, centre[None], others)).T, mode="economic", check_finite=False)
         size = np.abs(R[:, :n]).max(axis=1)
         R[size <= _ROUNDING * n * size.max(initial=0.0), :n] = 0.0  # directions without variance, exactly
         return cls(basis, R[:, :n].T + R[:, n])
@@ -83,7 +82,7 @@ class RowSpace:
 
 
 def _cholesky_qr(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return orthonormal rows Q and triangular L with `rows` = LQ, or None where the rows are nearly dependent.
+    """Return orthonormal rows Q, in the place of `rows`, and triangular L with `rows` = LQ, or None where the rows are nearly dependent.
 
     Products of matrices are several times as fast as reflections. The first factor leaves Q orthonormal up to the
     squared condition number times rounding, and the second, of a matrix near the identity, up to rounding
@@ -92,7 +91,8 @@ def _cholesky_qr(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     lengths = np.linalg.norm(rows, axis=1)
     if not lengths.all():
         return None
-    Q, L = rows / lengths[:, None], np.diag(lengths)
+    rows /= lengths[:, None]
+    Q, L = rows, np.diag(lengths)
     for _ in range(2):
         try:
             factor = np.linalg.cholesky(Q @ Q.T)

@@ -297,7 +297,7 @@ class MeanFairPCA(SharesOfVariance):
         return (self.match, self.fairness, self.sensitive) == ("mean", "dp", "groups")
 
     def _rotates(self) -> bool:
-        return self.match == "mean"  # the number of candidates depends on that of the features
+        return True
 
     def _solve_moments(self, moments: GroupMoments, n_components: int) -> SolverResult:
         compared = self._compared(moments)

@@ -20,7 +20,7 @@ __all__ = ["PCA", "SharesOfVariance", "components_for"]
 def components_for(share: float, variances: np.ndarray, total: float) -> int:
     """Return the smallest number of components whose descending `variances` exceed a share of the total."""
     reached = np.cumsum(variances) / total if total > 0 else np.ones(len(variances))
-    count = int(np.searchsorted(reached, share, side="right")) + 1
+    count = int(np.searchsorted(reached, share * (1 + 1e-12), side="right")) + 1  # equal but for rounding is not more
     if count > len(variances) and reached[-1] < share * (1 - 1e-12):
         raise ValueError(
             f"n_components={share:g} asks for more of the variance than the {len(variances)} components that there are "

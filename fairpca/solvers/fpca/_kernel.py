@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf, dorgqr
+from scipy.linalg.lapack import dgeqrf, dorgqr, dsyevd
 
 from fairpca.linalg import clip_to_trace, symmetrise, top_eigenpairs
 from fairpca.solvers.fpca.problem import FPCAProblem, Reduction
@@ -74,11 +74,11 @@ def _refined(
     R, before = AV - V @ (V.T @ AV), np.inf
     for remaining in reversed(range(min(_ROUNDS, 1 + q // _PER_ROUND))):
         B = np.concatenate((V.T, R.T)).T
-        factors, tau, *_ = dgeqrf(B, overwrite_a=1)  # numpy's qr spends more time on checks than on this
+        factors, tau, *_ = dgeqrf(B, overwrite_a=1)  # numpy's wrappers take longer than this for so few columns
         B = dorgqr(factors, tau, overwrite_a=1)[0]
         B[:, :k] = V
         AB = np.concatenate((AV.T, multiply(B[:, k:]).T)).T
-        w, Y = np.linalg.eigh(B.T @ AB)
+        w, Y, _ = dsyevd(B.T @ AB)
         w, Y = w[: -k - 1 : -1], Y[:, : -k - 1 : -1]
         V, AV = B @ Y, AB @ Y
         R = AV - V * w
@@ -102,7 +102,7 @@ class Kernel:
         self.trace_equal = problem.trace == "equal"
         self.sum_form = problem.penalty == "sum"
         self.S, self.kappa = reduced.S, reduced.kappa
-        self.D1, self.D2 = reduced.D1[:, None], reduced.D2[:, None]
+        self.D = np.stack((reduced.D1, reduced.D2))[:, :, None]
         self.operator = reduced.fh is not None and problem.mean_form == "operator"
         self.quadratic = reduced.fh is not None and problem.mean_form == "quadratic"
         self.fh = np.zeros(q) if reduced.fh is None else reduced.fh
@@ -110,9 +110,9 @@ class Kernel:
         self.eta = np.sqrt(0.5) if self.operator and self.kappa > 0 else 1.0
         self.omega = np.sqrt(self.d)
         self.X = np.zeros((q, q))
-        self.Y1, self.Y2, self.y = np.zeros((q, q)), np.zeros((q, q)), np.zeros(q)
-        self.new_duals = (self.Y1, self.Y2, self.y)
-        self.parts = self.Y1[:, :0], self.Y2[:, :0]
+        self.Y, self.y = np.zeros((2, q, q)), np.zeros(q)
+        self.new_duals = self.Y, self.y
+        self.parts = list(self.Y[:, :, :0])
         self.projected, self.factors = self.X, (np.zeros(0), self.X[:, :0])
         self.nu = 0.0
         self.multiplier = 0.0
@@ -124,20 +124,19 @@ class Kernel:
         root, n = np.sqrt(self.omega), self.S.size
         out = np.empty(3 * n + len(self.y)) if out is None else out
         np.divide(self.X.ravel(), root, out=out[:n])
-        for i, Y in enumerate((self.Y1, self.Y2)):
-            np.multiply(Y.ravel(), root, out=out[(i + 1) * n : (i + 2) * n])
+        np.multiply(self.Y.ravel(), root, out=out[n : 3 * n])
         np.multiply(self.y, root, out=out[3 * n :])
         return out
 
     def unpack(self, z: np.ndarray) -> None:
         """Set the variables from what `pack` returned at the same step sizes."""
         root, q = np.sqrt(self.omega), len(self.S)
-        X, Y1, Y2 = z[: 3 * q * q].reshape(3, q, q)
-        self.X, self.Y1, self.Y2, self.y = symmetrise(X) * root, Y1 / root, Y2 / root, z[3 * q * q :] / root
+        matrices = z[: 3 * q * q].reshape(3, q, q)
+        self.X, self.Y, self.y = symmetrise(matrices[0]) * root, matrices[1:] / root, z[3 * q * q :] / root
 
-    def adjoint(self, Y1: np.ndarray, Y2: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return K*(Y1, Y2, y), symmetric."""
-        A = self.D1 * Y1 + self.D2 * Y2 if self.kappa > 0 else np.zeros_like(self.S)
+    def adjoint(self, Y: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return K*(Y, y), symmetric."""
+        A = (self.D * Y).sum(axis=0) if self.kappa > 0 else np.zeros_like(self.S)
         if self.operator:
             A = A + np.multiply.outer(y, self.fh)
         return symmetrise(A)
@@ -145,19 +144,18 @@ class Kernel:
     def step(self) -> np.ndarray:
         """Do one iteration and return the new point of the Fantope before relaxation."""
         tau, sigma = self.eta * self.omega, self.eta / self.omega
-        self.projected = Xn = self.project(self.X + tau * (self.S - self.adjoint(self.Y1, self.Y2, self.y)), tau)
+        self.projected = Xn = self.project(self.X + tau * (self.S - self.adjoint(self.Y, self.y)), tau)
         reach = 2.0 * Xn - self.X
-        Y1n, Y2n, yn = self.Y1, self.Y2, self.y
+        Yn, yn = self.Y, self.y
         if self.kappa > 0:
-            Y1n, Y2n = self.clip(self.Y1 + sigma * self.D1 * reach, self.Y2 + sigma * self.D2 * reach, sigma)
+            Yn = self.clip(self.Y + sigma * self.D * reach, sigma)
         if self.operator:
             z = self.y + sigma * (reach @ self.fh)
             length = np.linalg.norm(z)
             yn = z * max(0.0, 1.0 - sigma * self.b / length) if length > 0 else z
-        self.new_duals = (Y1n, Y2n, yn)
+        self.new_duals = Yn, yn
         self.X = self.X + _RELAXATION * (Xn - self.X)
-        self.Y1 = self.Y1 + _RELAXATION * (Y1n - self.Y1)
-        self.Y2 = self.Y2 + _RELAXATION * (Y2n - self.Y2)
+        self.Y = self.Y + _RELAXATION * (Yn - self.Y)
         self.y = self.y + _RELAXATION * (yn - self.y)
         return Xn
 
@@ -224,23 +222,20 @@ class Kernel:
         self.nu, self.multiplier = nu, nu / tau
         return X
 
-    def clip(self, Z1: np.ndarray, Z2: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    def clip(self, Z: np.ndarray, sigma: float) -> np.ndarray:
         """Proximal map of σ times the conjugate of the penalty: clip singular values by water-filling."""
         weight = 2.0 * self.kappa / sigma
-        parts = [_right_singular(Z, leading, sigma, weight) for Z, leading in zip((Z1, Z2), self.singular, strict=True)]
+        parts = [_right_singular(M, leading, weight) for M, leading in zip(Z, self.singular, strict=True)]
         if self.sum_form:
-            thresholds = [_water_level(s / sigma, weight) for s, _ in parts]
+            cuts = [_water_level(s, weight) for s, _ in parts]
         else:  # this level is above each of the two, so that what is enough for those is enough for it
-            level = _water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1] / sigma, weight)
-            thresholds = [level, level]
-        duals, halves = [], []
-        for Z, (s, V), theta in zip((Z1, Z2), parts, thresholds, strict=True):
-            cut = sigma * theta
+            cuts = [_water_level(np.sort(np.concatenate([parts[0][0], parts[1][0]]))[::-1], weight)] * 2
+        duals, self.parts = np.empty_like(Z), []
+        for M, (s, V), cut, dual in zip(Z, parts, cuts, duals, strict=True):
             k = int(np.searchsorted(-s, -cut))
-            halves.append((Z @ V[:, :k]) * (1.0 - cut / s[:k]))
-            duals.append(halves[-1] @ V[:, :k].T)
-        self.parts = halves[0], halves[1]
-        return duals[0], duals[1]
+            self.parts.append((M @ V[:, :k]) * (1.0 - cut / s[:k]))
+            np.matmul(self.parts[-1], V[:, :k].T, out=dual)
+        return duals
 
     def renew(self, gap: float) -> None:
         """Decompose the next matrices without regard to the last ones, and those after them as the `gap` demands."""
@@ -258,9 +253,9 @@ class Kernel:
             return 0.0
         w, U = self.factors
         if X is self.projected:  # U diag(w) U', so that (DX)'(DX) has the eigenvalues of a small matrix
-            parts = [D * (U * w) for D in (self.D1, self.D2)]
+            parts = self.D * (U * w)
         else:
-            parts = [D * X for D in (self.D1, self.D2)]
+            parts = self.D * X
         t = [float(np.linalg.eigvalsh(part.T @ part)[-1]) if part.size else 0.0 for part in parts]
         t = [max(value, 0.0) for value in t]
         return self.kappa * (sum(t) if self.sum_form else max(t))
@@ -268,12 +263,11 @@ class Kernel:
     @property
     def dual(self) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         """The newest dual point: two matrices, the multiplier of the mean constraint, and the vector in its place."""
-        return (*self.new_duals[:2], self.multiplier, self.new_duals[2])
+        return (*self.new_duals[0], self.multiplier, self.new_duals[1])
 
     def upper(self) -> float:
         """Return the certificate (Theorem F2) at the newest dual point."""
-        Y1, Y2, y = self.new_duals
-        A = self.S - self.adjoint(Y1, Y2, y)
+        A = self.S - self.adjoint(*self.new_duals)
         if self.quadratic:
             A = A - self.multiplier * np.multiply.outer(self.fh, self.fh)
         value = _support(A, self.d, self.trace_equal)
@@ -283,7 +277,7 @@ class Kernel:
         if self.quadratic:
             value += self.multiplier * self.b
         elif self.operator:
-            value += self.b * float(np.linalg.norm(y))
+            value += self.b * float(np.linalg.norm(self.new_duals[1]))
         return value
 
 
@@ -293,7 +287,7 @@ def _support(A: np.ndarray, d: int, trace_equal: bool) -> float:
     return float(w.sum() if trace_equal else np.clip(w, 0.0, None).sum())
 
 
-def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: float) -> tuple[np.ndarray, np.ndarray]:
+def _right_singular(Z: np.ndarray, leading: _Leading, weight: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the singular values (descending) above the water level and some below it, and right singular vectors.
 
     They come from the eigenvectors of Z'Z. Squaring loses half the digits of the small singular values only, and
@@ -302,7 +296,7 @@ def _right_singular(Z: np.ndarray, leading: _Leading, sigma: float, weight: floa
 
     def needed(w: np.ndarray) -> int:
         s = np.sqrt(w.clip(0.0))
-        return int(np.count_nonzero(s > sigma * _water_level(s / sigma, weight)))
+        return int(np.count_nonzero(s > _water_level(s, weight)))
 
     w, V = leading.of(lambda B: Z.T @ (Z @ B), lambda: Z.T @ Z, needed)
     return np.sqrt(w.clip(0.0)), V

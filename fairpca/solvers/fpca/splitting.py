@@ -125,7 +125,7 @@ class _Extrapolation:
 
     def step(self) -> np.ndarray:
         """Iterate once and remember where it led; take a jump back that did not pay."""
-        before = self.kernel.pack()
+        before = self.kernel.pack() if self.count == 0 else self.images[self.count - 1]
         Xn = self.kernel.step()
         image, move = self.images[self.count], self.moves[self.count]
         np.subtract(self.kernel.pack(image), before, out=move)
@@ -205,6 +205,6 @@ def upper_bound(
     if nu < 0:
         raise ValueError(f"nu={nu!r} must not be negative.")
     kernel.multiplier = float(nu)
-    kernel.new_duals = (Y1, Y2, kernel.y if y is None else y)
-    kernel.parts = Y1, Y2
+    kernel.new_duals = np.stack((Y1, Y2)), kernel.y if y is None else y
+    kernel.parts = [Y1, Y2]
     return kernel.upper() * reduced.scale

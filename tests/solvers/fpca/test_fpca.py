@@ -179,6 +179,7 @@ def test_leading_pairs_stand_for_the_whole_spectrum(monkeypatch, variant, level,
         return found
 
     monkeypatch.setattr(_kernel, "_refined", watched)
+    monkeypatch.setattr(_kernel, "_PER_ROUND", 1)  # as many steps as a large matrix is given
     one, other = (_kernel.Kernel(problem, problem.reduce()) for _ in range(2))
     for leading in (one.leading, *one.singular):
         leading.accuracy = 1e-11
