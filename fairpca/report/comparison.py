@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -475,8 +476,7 @@ _DECISIONS = (
 )  # fmt: skip
 
 
-def _codes(cell: Cell) -> np.ndarray:
-    return cell.codes
+_codes = attrgetter("codes")
 
 
 def _pooled(cells: Sequence[Cell], groups: Groups, level: float, seed: int) -> list[_Pooled]:
