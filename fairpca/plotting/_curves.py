@@ -19,7 +19,6 @@ def plot_group_curves(
     y: str = "value",
     group: str = "group",
     method: str | None = None,
-    spread: str | None = None,
     xlabel: str = "target dimension",
     ylabel: str = "average reconstruction error",
 ) -> Any:
@@ -35,8 +34,6 @@ def plot_group_curves(
         Columns with the dimension, the number and the group.
     method : str, optional
         Column with the method. Methods then have the colours, and groups differ by marker and line.
-    spread : str, optional
-        Column with a standard deviation, drawn as a band.
     xlabel, ylabel : str
         Labels of the axes.
 
@@ -54,7 +51,7 @@ def plot_group_curves(
     >>> ax.get_xlabel()
     'target dimension'
     """
-    missing = [name for name in (x, y, group, method, spread) if name is not None and name not in table.columns]
+    missing = [name for name in (x, y, group, method) if name is not None and name not in table.columns]
     if missing:
         raise ValueError(f"the table has no column {missing}; it has {list(table.columns)}.")
     ax = new_axes(ax)
@@ -66,9 +63,6 @@ def plot_group_curves(
         look = vars(own) | {"color": color, "markerfacecolor": "white" if order[group][key[-1]] % 2 else color}
         part = part.sort_values(x)
         ax.plot(part[x], part[y], **look, label=", ".join(map(str, key)))
-        if spread is not None:
-            low, high = part[y] - part[spread], part[y] + part[spread]
-            ax.fill_between(part[x], low, high, color=color, alpha=0.15, linewidth=0)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.legend()
     return ax

@@ -19,7 +19,7 @@ import fairpca
 from fairpca.report.comparison import ENOUGH_POSITIVES, ENOUGH_SELECTED, Comparison, compare
 from fairpca.report.measures import Settings, get_measure
 from fairpca.report.methods import known_methods
-from fairpca.report.page import Html, close, figure_html, folded, join, listed, table_html, tag
+from fairpca.report.page import Html, figure_html, folded, join, listed, table_html, tag
 from fairpca.report.whole_table import (
     chosen_dimensions,
     crossed_groups,
@@ -305,7 +305,7 @@ class Analysis:
         if Z.shape[1] < 2:
             return tag("p", "There is a single feature, so there is nothing to draw.")
         ax = plot_projection(Z[shown], labels[shown])
-        return _drawn(
+        return figure_html(
             ax,
             "A point a row, its first two principal components.",
             f"PCA: a point a row, by group.{said}",
@@ -320,7 +320,8 @@ class Analysis:
         """Draw variance against a difference between groups."""
         title = get_measure(y).title
         text = f"Variance kept against {title} on new rows, a point a method"
-        return _drawn(self.comparison.plot(y=y, n_components=n_components), f"{text}.", f"{text}; bars: intervals.")
+        ax = self.comparison.plot(y=y, n_components=n_components)
+        return figure_html(ax, f"{text}.", f"{text}; bars: intervals.")
 
     def plot_dimensions(self) -> Html:
         """Draw each group's error by dimension."""
@@ -330,7 +331,7 @@ class Analysis:
         groups, said = self._largest()
         frame = frame[frame["group"].isin(groups)]
         ax = plot_group_curves(frame, method="method", ylabel="error, % of the variance")
-        return _drawn(
+        return figure_html(
             ax,
             "Curves of the groups' errors over the dimension.",
             f"Error of each group by dimension, all rows.{said}",
@@ -498,12 +499,6 @@ def _rules(given: Mapping[str, Any]) -> Rules:
     """Read rules as a notebook has them, with lists for tuples."""
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     return Rules(**fields)
-
-
-def _drawn(ax: Any, alt: str, caption: str) -> Html:
-    html = figure_html(ax.figure, alt, caption)
-    close(ax.figure)
-    return html
 
 
 def answers(study: Any) -> list[str]:

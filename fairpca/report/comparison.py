@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -194,12 +194,6 @@ class Comparison:
     def json_text(self) -> str:
         """Return all numbers as JSON."""
         return json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
-
-    def to_json(self, path: str | Path) -> None:
-        """Write all numbers to a file."""
-        from fairpca._files import Outputs
-
-        Outputs({"path": path}).write({"path": self.json_text().encode()})
 
 
 def compare(
@@ -482,8 +476,7 @@ _DECISIONS = (
 )  # fmt: skip
 
 
-def _codes(cell: Cell) -> np.ndarray:
-    return cell.codes
+_codes = attrgetter("codes")
 
 
 def _pooled(cells: Sequence[Cell], groups: Groups, level: float, seed: int) -> list[_Pooled]:

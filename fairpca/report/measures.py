@@ -146,20 +146,8 @@ def get_measure(name: str) -> Measure:
 LAM, ALPHA = 0.5, 0.15  # of Vu et al.'s objective, the estimator's defaults
 
 
-@dataclass(frozen=True)
-class Certified:
-    """An objective to be minimised over projections, with the proven bound that nothing goes below.
-
-    Attributes
-    ----------
-    value : callable
-        ``value(P)`` for a projection P, in the units of variance.
-    bound : float
-        Lower bound on it in as many dimensions as are compared, proven by the solver.
-    """
-
-    value: Callable[[np.ndarray], float]
-    bound: float
+# A function of a projection that is to be minimised, in the units of variance, and the proven bound of its minimum.
+Certified = tuple[Callable[[np.ndarray], float], float]
 
 
 def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Certified]:
@@ -167,7 +155,7 @@ def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Ce
     d = n_components
     within, about_mean, whole = moments.second_moments("group"), moments.second_moments("overall"), moments.covariance()
     largest = float(np.trace(whole) - top_eigenpairs(whole, d)[0].sum())
-    found = {"variance": Certified(lambda P: float(_left(whole[None], P)[0]), largest)}
+    found: dict[str, Certified] = {"variance": (lambda P: float(_left(whole[None], P)[0]), largest)}
     traces = np.trace(within, axis1=1, axis2=2)
     best = np.array([top_eigenpairs(M, d)[0].sum() for M in within])
     for objective in get_args(Objective):
@@ -178,13 +166,13 @@ def certified_criteria(moments: GroupMoments, n_components: int) -> dict[str, Ce
             def value(P: np.ndarray, objective: Objective = objective, sign: float = sign) -> float:
                 return sign * criterion_value(objective, traces - _left(within, P), best, traces)
 
-            found[objective if objective != "variance" else "least_variance"] = Certified(value, sign * result.bound)
+            found[objective if objective != "variance" else "least_variance"] = (value, sign * result.bound)
     if moments.n_groups == 2 and d < moments.n_features:
         eps = ambiguity_radii(ALPHA, moments.counts)
         robust = solve_rfpca(about_mean, moments.weights, d, LAM, eps)
         objective_of = GroupObjective(moments.weights, LAM, eps)
         if robust.certificate == "proof":
-            found["rfpca"] = Certified(lambda P: float(objective_of.values(_left(about_mean, P)).max()), robust.bound)
+            found["rfpca"] = (lambda P: float(objective_of.values(_left(about_mean, P)).max()), robust.bound)
     return found
 
 
@@ -309,29 +297,14 @@ _RANK = 1e-10
 _DECODER_ROWS = 100_000
 
 
-@dataclass(frozen=True)
-class LinearCode:
-    """A representation ``A (x - x0)`` and the projection that its criteria are about.
+def linear_code(fitted: Fitted, train: Rows, n_components: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return what the linear map of a method amounts to; None where it is not linear, or changes with the group.
 
-    Attributes
-    ----------
-    A : ndarray of shape (k, p)
-        The map.
-    P : ndarray of shape (p, p)
-        ``A'A`` where the rows of A are orthonormal. Otherwise A and its best linear decoder on the training rows, which
-        is what an oblique code is for; where a method codes more dimensions than it was asked for (the affine
-        projections of Samadi et al.), A and its own decoder.
-    V : ndarray of shape (p, k)
-        Orthonormal basis of the rows of A: what the method looks at.
+    First the projection P that criteria are about: ``A'A`` where the rows of the map A are orthonormal. Otherwise A and
+    its best linear decoder on the training rows, which is what an oblique code is for; where a method codes more
+    dimensions than it was asked for (the affine projections of Samadi et al.), A and its own decoder. Then an
+    orthonormal basis of the rows of A: what the method looks at.
     """
-
-    A: np.ndarray
-    P: np.ndarray
-    V: np.ndarray
-
-
-def linear_code(fitted: Fitted, train: Rows, n_components: int) -> LinearCode | None:
-    """Return the linear map of a method, or None where it is not one or changes with the group."""
     if fitted.method.groups_at_prediction:
         return None
     centre = train.X.mean(axis=0)
@@ -346,15 +319,14 @@ def linear_code(fitted: Fitted, train: Rows, n_components: int) -> LinearCode | 
     _, singular, Vt = np.linalg.svd(A, full_matrices=False)
     V = Vt[singular > _RANK * max(float(singular.max(initial=0.0)), 1e-300)].T
     if np.allclose(A @ A.T, np.eye(len(A)), atol=1e-9):
-        return LinearCode(A, A.T @ A, V)
+        return A.T @ A, V
     Z = train.X @ A.T
     if code_dimensions(Z, n_components) <= n_components:
-        return LinearCode(A, Decoder(Z, train.X).B.T @ A, V)
+        return Decoder(Z, train.X).B.T @ A, V
     inverse: Any = getattr(fitted.model, "inverse_transform", None)
     if inverse is None:
         return None
-    P = (np.asarray(inverse(origin + A.T)) - np.asarray(inverse(origin))).T
-    return LinearCode(A, P, V)
+    return (np.asarray(inverse(origin + A.T)) - np.asarray(inverse(origin))).T, V
 
 
 def code_dimensions(Z: np.ndarray, n_components: int) -> int:
@@ -424,20 +396,20 @@ def reconstruction(split: Split, squares: np.ndarray) -> dict[str, float]:
     return kept | _over_groups("error", errors, test.groups.labels)
 
 
-def losses(split: Split, code: LinearCode | None) -> dict[str, float]:
+def losses(split: Split, P: np.ndarray | None) -> dict[str, float]:
     """Return the groups' losses: Definition 4.3 of Samadi et al. (2018) over the group size, on held-out rows.
 
     Rows are centred by their group's mean over the training rows; the group's own best subspace is learnt from its
     training rows too, so that a loss on held-out rows may be a little below zero.
     """
-    if code is None:
+    if P is None:
         return {}
-    left = np.eye(len(code.P)) - code.P
+    left = np.eye(len(P)) - P
     errors = np.einsum("gij,ij->g", split.test_moments, left.T @ left)
     return _over_groups("loss", 100.0 * (errors - split.own_errors) / split.total, split.test.groups.labels)
 
 
-def optimality_gaps(split: Split, code: LinearCode | None) -> dict[str, float]:
+def optimality_gaps(split: Split, code: tuple[np.ndarray, np.ndarray] | None) -> dict[str, float]:
     """Return how far a method is from the optimum of each certified objective, in points of the total variance.
 
     Also what share of the difference of the groups' training means is left in its subspace (``mean_gap``, the largest
@@ -445,14 +417,12 @@ def optimality_gaps(split: Split, code: LinearCode | None) -> dict[str, float]:
     """
     if code is None:
         return {}
-    found = {
-        f"gap:{name}": 100.0 * (criterion.value(code.P) - criterion.bound) / split.total
-        for name, criterion in split.criteria.items()
-    }
+    P, V = code
+    found = {f"gap:{name}": 100.0 * (value(P) - bound) / split.total for name, (value, bound) in split.criteria.items()}
     differences = split.train.moments.means[1:] - split.train.moments.means[0]
     lengths = np.linalg.norm(differences, axis=1)
     if np.all(lengths > 0):
-        found["mean_gap"] = 100.0 * float(np.max(np.linalg.norm(differences @ code.V, axis=1) / lengths))
+        found["mean_gap"] = 100.0 * float(np.max(np.linalg.norm(differences @ V, axis=1) / lengths))
     return found
 
 
@@ -686,7 +656,7 @@ def measure(fitted: Fitted, split: Split) -> Measured:
     guessed, scores = recovery(split, Z_test), probabilities(split, Z_train, Z_test)
     values = {
         **reconstruction(split, squares),
-        **losses(split, code),
+        **losses(split, None if code is None else code[0]),
         **mmd(split, Z_test),
         **guessed.areas(),
         **decisions(split, scores),

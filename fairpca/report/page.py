@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Html", "close", "figure_html", "folded", "join", "listed", "page", "table_html", "tag"]
+__all__ = ["Html", "figure_html", "folded", "join", "listed", "page", "table_html", "tag"]
 
 # Even if something were not escaped, a browser would neither run it nor ask another computer for anything.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -122,20 +122,16 @@ def _shown(value: Any, digits: int) -> str:
     return "–" if value is None else str(value)
 
 
-def figure_html(figure: Any, alt: str, caption: str) -> Html:
-    """Return a matplotlib figure as part of a page."""
+def figure_html(ax: Any, alt: str, caption: str) -> Html:
+    """Return a matplotlib figure as part of a page, and forget it."""
+    from matplotlib import pyplot
+
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=110, bbox_inches="tight")
+    ax.figure.savefig(stream, format="png", dpi=110, bbox_inches="tight")
+    pyplot.close(ax.figure)
     data = base64.b64encode(stream.getvalue()).decode()
     image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}">')
     return tag("figure", image, tag("figcaption", caption))
-
-
-def close(figure: Any) -> None:
-    """Forget a figure that has been written."""
-    from matplotlib import pyplot
-
-    pyplot.close(figure)
 
 
 def listed(lines: Iterable[str]) -> list[Html]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca.tables._csv import SEPARATOR_HINT, read_text, silent_notes
-from fairpca.tables._values import MISSING_MARKS, Decimals, recognised
+from fairpca.tables._values import MISSING_MARKS, Decimals, number_of, recognised
 from fairpca.tables.encoding import as_utf8, plain_name, read_bytes
 
 __all__ = ["Table", "as_table", "read_table"]
@@ -231,7 +231,7 @@ def _check_header(frame: pd.DataFrame, path: str) -> None:
     evidence = 0
     for position, name in enumerate(names):
         column = frame.iloc[:, position]
-        if _is_number(name):
+        if number_of(name) is not None:
             evidence += column.dtype.kind in "iuf"
             if column.dtype.kind not in "iuf" and len(set(names)) == len(names):
                 return
@@ -245,14 +245,6 @@ def _check_header(frame: pd.DataFrame, path: str) -> None:
             f"The first line of {path!r} looks like data, not like names ({', '.join(names[:5])}, …). Say --header no "
             "(the columns are then called column1, column2, …), or --header yes if these are the names."
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _binary(

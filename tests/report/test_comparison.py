@@ -57,7 +57,7 @@ def test_parts_hold_every_group_and_class(rows):
     assert (table.max() - table.min() <= 1).all()
 
 
-def test_frame_table_and_files(found, tmp_path):
+def test_frame_table_and_text(found):
     assert set(found.frame["n_components"]) == {2, 3}
     assert {"variance", "error_gap", "kernel_auc", "linear_auc", "selection_gap:trees", "base_tpr_gap:logistic"} <= set(
         found.frame["metric"]
@@ -68,8 +68,7 @@ def test_frame_table_and_files(found, tmp_path):
     assert (found.statuses["status"] == "optimal").all()
     means = found.values.query("metric == 'variance'").groupby(["method", "n_components"])["value"].mean()
     assert table["variance"]["pca"] == pytest.approx(means["pca", 2])
-    found.to_json(tmp_path / "c.json")
-    loaded = json.loads((tmp_path / "c.json").read_text())
+    loaded = json.loads(found.json_text())
     assert loaded["groups"] == dict(found.groups) and len(loaded["results"]) == len(found.frame)
     with pytest.raises(ValueError, match="the dimensions are 2, 3"):
         found.table(7)
