@@ -1,5 +1,7 @@
 """Rows that are only multiplied: the same answers as from moments, whatever form the rows have."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,6 +104,20 @@ def test_an_iteration_that_does_not_end_says_so():
         model = MeanFairPCA(2, projection="oblique", max_iter=1).fit(WideRows(X, group))
     assert model.result_.status == "max_iter"
     assert np.abs(model.components_ @ model.excluded_.T).max() < 1e-12
+
+
+def test_the_prediction_of_each_group_has_to_be_accurate():
+    """Also of groups that are harder to predict than others, where the iteration is stopped in between."""
+    X, group = table(4)
+    least = MeanFairPCA(2, projection="oblique").fit(X, sensitive_features=group).result_.objective
+    stopped = 0
+    for max_iter in (2, 10, 30, 60, 100, 150, 250, 500):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = MeanFairPCA(2, projection="oblique", max_iter=max_iter).fit(WideRows(X, group)).result_
+        stopped += bool(said)
+        assert result.status == "max_iter" or result.objective == pytest.approx(least, rel=1e-4)
+    assert 0 < stopped < 8
 
 
 def test_streamed_pencil_finds_what_the_pencil_finds():

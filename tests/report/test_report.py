@@ -208,14 +208,16 @@ def test_the_command_asks_for_what_was_asked():
     asked = {
         "data": "my table.csv", "sensitive": ["sex", "age"], "target": None, "components": [2, 4], "seed": 3,
         "methods": ["pca"], "parts": 3, "level": 0.95, "missing_groups": "own", "rules": rules,
-        "reading": {"separator": "\t", "decimal": "auto", "sheet": None}, "cut": {"age": [30.0, 60.0]},
+        "reading": {"separator": "\t", "decimal": "auto", "sheet": None, "header_row": 1}, "cut": {"age": [30.0, 60.0]},
     }  # fmt: skip
     words = shlex.split(again(asked))[1:]
     found = cli._parser("report").parse_args(words)
     assert (found.data, found.sensitive, found.drop, found.outliers) == ("my table.csv", "sex,age", 'a,"b,c"', "keep")
     assert (found.max_missing, found.category, found.separator, found.cut) == (0.2, "d", "tab", ["age=30,60"])
     assert (found.components, found.methods, found.parts, found.missing_groups) == ("2,4", "pca", 3, "own")
-    assert not {"--scale", "--level", "--decimal", "--sheet", "--target"} & set(words), "defaults are left out"
+    assert not {"--scale", "--level", "--decimal", "--sheet", "--target", "--header-row"} & set(words), (
+        "defaults are left out"
+    )
 
 
 def test_carried_differences_add_up(penguins):

@@ -75,8 +75,9 @@ def test_codes_for_missing_values_and_single_rows_are_pointed_out(people):
     assert not list(prepare(as_table(people), ["sex"]).warnings)
     many = pd.DataFrame({f"x{i}": np.where(np.arange(N) < 5, -999, age) for i in range(9)}).assign(sex=people["sex"])
     assert prepare(as_table(many), ["sex"]).warnings[-1] == "such codes and rows are in 4 more columns."
-    far = people.assign(a=np.r_[300.0, people["a"][1:]])
-    far = pd.concat([far, *[people] * 3], ignore_index=True)
+    shifted = people.assign(a=people["a"] + 1000.0)
+    far = shifted.assign(a=np.r_[1300.0, shifted["a"][1:]])
+    far = pd.concat([far, *[shifted] * 3], ignore_index=True)
     assert "'a' has a value " in prepare(as_table(far), ["sex"]).warnings[0]
 
 

@@ -122,6 +122,8 @@ def test_the_right_condition(seed, p, kind):
 def test_bad_input_is_explained():
     with pytest.raises(ValueError, match="square and of equal size"):
         fair_projection_exists(np.eye(3), np.eye(2), 1)
+    with pytest.raises(ValueError, match="square and of equal size"):
+        fair_projection(np.ones((3, 2)), np.ones((3, 2)), 1)
     with pytest.raises(ValueError, match="between 1 and 2"):
         fair_projection(np.eye(3), np.eye(3), 3)
 

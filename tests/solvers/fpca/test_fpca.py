@@ -151,6 +151,20 @@ def test_not_enough_iterations_is_said():
     result = solve_fpca(problem, max_iter=10)
     assert result.status == "max_iter" and result.extra["relative_gap"] > 1e-7
     assert result.gap == pytest.approx(result.bound - result.objective)
+    kept = np.vdot(problem.S, result.extra["P"])
+    assert result.extra["relative_gap"] == pytest.approx(result.gap / max(kept, abs(result.bound)))
+    assert result.objective == pytest.approx(result.history["lower"].max())
+    assert result.bound == pytest.approx(result.history["upper"].min() + problem.elimination_error)
+
+
+def test_a_gap_that_is_not_rounding_is_not_optimal():
+    problem = fpca_problem(*moments_of(21, 12), 4, mu=0.2)
+    for max_iter in range(200, 4000, 200):
+        result = solve_fpca(problem, tol=1e-15, max_iter=max_iter)
+        if result.gap < 1e-11:
+            break
+        assert result.status == "max_iter"
+    assert result.gap < 1e-11, "there is a gap between those that are rounding and those that are seen"
 
 
 def test_referee_without_a_bound_is_not_called_optimal():

@@ -265,11 +265,11 @@ class MissingPoints(Boundary):
 
     def __init__(self, moments, rng):
         super().__init__(moments, 1)
-        self.rng, self.size = rng, 10.0 ** rng.uniform(-6, -0.5)
+        self.rng, self.size, self.all_miss = rng, 10.0 ** rng.uniform(-6, -0.5), rng.random() < 0.3
 
     def _compute(self, t):
         support = super()._compute(t)
-        angle = self.size * self.rng.standard_normal() * self.rng.integers(0, 2)
+        angle = self.size * self.rng.standard_normal() * self.rng.integers(self.all_miss, 2)
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         point = self._point(t, turn @ support.left.plane)
         return Support(t, point, point, None)
