@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import MBFPCA, PCA, GroupMoments, metrics, scale
 from fairpca._validation import encode_groups
-from fairpca.scale.mbf import RowSample
+from fairpca.scale.mbf import RowSample, _excess
 
 # --------------------------------------------------------------------------------------------------------------------
 # Samples
@@ -127,6 +127,24 @@ def test_what_no_subspace_meets_is_said(batches, people):
     assert model.result_.status == "not_found"
     Z = model.transform(people[list("abcde")])
     np.testing.assert_allclose(model.mmd2_, metrics.mmd_squared(Z, people["sex"], model.bandwidth_), rtol=1e-9)
+
+
+def test_the_excess_of_a_sample_is_what_samples_show():
+    """Mean over many samples of three groups, their shares as in all rows."""
+    rng = np.random.default_rng(0)
+    Z, codes = rng.standard_normal((240, 2)), np.repeat([0, 1, 2], [60, 80, 100])
+    Z[codes == 1, 0] += 1.0
+
+    def total(rows):
+        return sum(metrics.pairwise_mmd_squared(Z[rows], codes[rows], 0.5).to_numpy()[np.triu_indices(3, 1)])
+
+    sizes = (15, 20, 25)
+    samples = [
+        np.concatenate([rng.choice(np.flatnonzero(codes == g), sizes[g], False) for g in range(3)]) for _ in range(200)
+    ]
+    found = [_excess(Z[rows], encode_groups(codes[rows]), np.array([60, 80, 100]), 0.5) for rows in samples]
+    shown = np.mean([total(rows) for rows in samples]) - total(np.arange(240))
+    assert np.mean(found) == pytest.approx(shown, rel=0.1)
 
 
 def test_an_exact_value_above_tau_sends_the_search_back():

@@ -153,7 +153,9 @@ def test_unknown_levels_may_have_no_indicator(files, people, tmp_path, capsys):
     people.assign(town="e", smoker=None).to_csv(data, index=False)
     out = tmp_path / "new.csv"
     assert cli.main(["apply", str(model), str(data), "--out", str(out), "--unknown-levels", "none"]) == 0
-    assert "80 missing or unknown values" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "town: 80 missing or unknown values are taken for no level" in told
+    assert "smoker: 80 missing or unknown values are taken for 'no'" in told
 
 
 def test_other_order_is_by_name_and_refused_where_names_are_places(files, people, tmp_path, capsys):

@@ -48,6 +48,7 @@ def test_scoreboard_without_results_has_everything(tmp_path):
 
 
 def test_every_published_number_and_claim_is_answered(board):
+    assert list(board.columns[:3]) == ["paper", "exhibit", "kind"]
     waiting = unanswered(board)
     assert (waiting["reason"] != "").all(), (
         "no result answers these; mend answered_by in data/published/<paper>/paper.json, run and save the result, or "
