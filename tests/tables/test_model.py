@@ -12,7 +12,7 @@ from extra_dimensions import three_axes
 import fairpca
 from fairpca import cli
 from fairpca.tables import Rules, SavedModel, as_table, load_model, prepare, read_table
-from fairpca.tables.writing import provenance
+from fairpca.tables.writing import plain, provenance
 
 N = 80
 
@@ -202,6 +202,11 @@ def test_changed_models_are_refused(files, capsys, change, message):
     rewritten(files[1], change)
     assert cli.main(["inspect", str(files[1])]) == 1
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_values_become_those_of_json():
+    given = {1: (np.float64(1.5), np.int64(2), True, None), "x": np.array([np.nan, 2.0]), "y": complex(0, 1)}
+    assert plain(given) == {"1": [1.5, 2, True, None], "x": [None, 2.0], "y": "1j"}
 
 
 def test_pickles_and_other_files_are_not_opened(tmp_path):
