@@ -163,7 +163,7 @@ def test_a_gap_that_is_not_rounding_is_not_optimal():
     problem = fpca_problem(*moments_of(21, 12), 4, mu=0.2)
     history = solve_fpca(problem, tol=1e-15, max_iter=3000).history
     gaps = history["upper"] - history["lower"]
-    small = history["iteration"][(1e-12 < gaps) & (gaps < 8e-11)][0]
+    small = history["iteration"][(gaps > 1e-12) & (gaps < 8e-11)][0]
     assert solve_fpca(problem, tol=1e-15, max_iter=int(small)).status == "max_iter"
 
 
