@@ -12,6 +12,7 @@ from fairpca import PCA, RFPCA, MinMaxFairPCA
 from fairpca.companion import published, stored, vu2022
 from fairpca.companion.vu2022 import compared, fits, one_split, rescaled, separations, split_groups
 from fairpca.datasets import load, standardise
+from fairpca.metrics import delta_f_lin
 from fairpca.synthetic import vu_radius, vu_toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the programs go on with what they have
@@ -242,6 +243,18 @@ def test_separation_of_table_4_shuffles_with_the_stream_that_it_gets(monkeypatch
     names = [name for name, _ in separations(found, 3, "printed", np.random.RandomState(5), 0)]
     assert names == ["delta_f_lin", "zero_classifier", "again:delta_f_lin"]
     assert drawn == 2 * [np.random.RandomState(5).rand()]
+
+
+def test_of_a_map_with_more_dimensions_the_leading_ones_are_separated():
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, 60, 4))
+    a = b = np.arange(60) % 2
+    U, found = np.eye(4), {"train": (A, a), "test": (B, b)}
+    found["model"] = SimpleNamespace(
+        components_=(U[:, :3] * [0.5, 0.9, 0.7]).T, result_=SimpleNamespace(basis="affine")
+    )
+    expected = delta_f_lin(B @ U[:, [1]], b, A @ U[:, [1]], a, balanced=True, random_state=0).value
+    assert dict(separations(found, 1, "stated", None, 0))["delta_f_lin"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("dataset", ["energy", "e_coli"])

@@ -20,7 +20,7 @@ from fairpca.solvers.fpca import (
     upper_bound,
 )
 from fairpca.solvers.fpca import mean as fpca_mean
-from fairpca.solvers.fpca._rounding import describe, round_to_subspace
+from fairpca.solvers.fpca._rounding import describe, projector, round_to_subspace
 
 VARIANTS = ("printed", "lee2022_code", "vu2022_code")
 EACH_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
@@ -426,6 +426,8 @@ def test_result_describes_itself():
         assert t == pytest.approx(np.linalg.norm(M.T @ P, 2) ** 2, rel=1e-6)
     np.testing.assert_allclose(extra["spectrum"], np.linalg.eigvalsh(P)[::-1], atol=1e-12)
     assert extra["eigengap"] == pytest.approx(extra["spectrum"][2] - extra["spectrum"][3])
+    V = np.eye(8)[:, :3]
+    assert describe(problem, V @ V.T, projector(V))["t"] == pytest.approx(problem.slacks(V @ V.T))
     tiny = describe(problem, 1e-4 * P, round_to_subspace(1e-4 * P, problem.S, 3))
     assert tiny["rank"] == extra["rank"] == np.linalg.matrix_rank(P, tol=1e-5)
 
