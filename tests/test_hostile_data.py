@@ -30,6 +30,7 @@ def test_matched_covariances_have_no_unit(unit):
     groups = np.repeat([0, 1, 2], 20)
     shapes = np.array([[1, 1, 1, 1], [3, 1, 1, 0.2], [0.3, 2, 1, 1]])
     X = np.random.default_rng(0).standard_normal((60, 4)) * shapes[groups]
+    X = np.column_stack((X, np.zeros(60)))
     model = MeanFairPCA(1, match="mean+covariance")
     here = model.fit(X, sensitive_features=groups).components_
     np.testing.assert_allclose(model.fit(X * unit, sensitive_features=groups).components_, here, atol=1e-9)

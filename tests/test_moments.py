@@ -281,12 +281,6 @@ def test_batches_fit_as_all_rows_do(estimator, rows):
         assert apart(model, whole) < (1e-6 if getattr(estimator, "solver", "") == "sdp" else 1e-7)
         np.testing.assert_allclose(model.result_.objective, whole.result_.objective, rtol=1e-7)
         assert list(model.feature_names_in_) == list("abcdef")
-        repeated = (
-            whole
-            if weight is None
-            else clone(estimator).fit(X.loc[np.repeat(X.index, weights)], sensitive_features=np.repeat(sex, weights))
-        )
-        assert apart(whole, repeated) < 1e-6
 
 
 ESTIMATORS = (PCA(), MinMaxFairPCA(), FPCA(), RFPCA(), MeanFairPCA(), LinearEraser(), MBFPCA(tau=0.5))

@@ -7,6 +7,8 @@ from scipy import sparse
 
 from fairpca import FPCA, PCA, GroupMoments, MeanFairPCA, MinMaxFairPCA, WideRows
 from fairpca.linalg import principal_angles
+from fairpca.solvers.erasure.means import Directions
+from fairpca.solvers.erasure.wide import _erase
 from fairpca.solvers.minmax import solve_minmax_wide
 from fairpca.solvers.spectral import Pencil, StreamedPencil
 
@@ -102,6 +104,18 @@ def test_an_iteration_that_does_not_end_says_so():
         model = MeanFairPCA(2, projection="oblique", max_iter=1).fit(WideRows(X, group))
     assert model.result_.status == "max_iter"
     assert np.abs(model.components_ @ model.excluded_.T).max() < 1e-12
+
+
+def test_the_residual_of_predictions_is_that_of_the_worst():
+    X, group = table(4)
+    member = (group[:, None] == np.arange(3)).astype(float)
+    C = (X - X.mean(axis=0)).T @ (member - member.mean(axis=0)) / len(X)
+    rows, deviations = WideRows(X, group), X.std(axis=0)
+    together, *alone = (
+        _erase(rows, Directions(c, np.linalg.qr(c)[0], deviations, 0.0), 1e-3, 5)[1]
+        for c in (C, C[:, :1], C[:, 1:2], C[:, 2:])
+    )
+    assert together == pytest.approx(max(alone)) and min(alone) < 0.99 * max(alone)
 
 
 def test_streamed_pencil_finds_what_the_pencil_finds():

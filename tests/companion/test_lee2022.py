@@ -15,6 +15,7 @@ from fairpca.companion.lee2022 import (
     eigenvector_variances,
     growth,
     half_sphere,
+    mixture_parts,
     plane,
     synthetic2_noise,
     synthetic2_parts,
@@ -166,6 +167,17 @@ def test_formulas_of_the_gradient_that_are_wrong_are_seen(components):
     right = page["paper_gradient"]
     page["paper_gradient"] = lambda *given: 1.001 * right(*given)
     assert page["errors_of"](A, B, V, 1.3, H)["paper's blocks"] > 1e-4
+
+
+def test_parts_of_synthetic_1_are_measured_as_they_are_drawn():
+    rng = np.random.default_rng(0)
+    side = rng.choice([-1.0, 1.0], (40_000, 1), p=[0.4, 0.6])
+    two = side + 0.1**0.5 * rng.standard_normal((40_000, 3))
+    one = rng.standard_normal((40_000, 1)) + 0.1**0.5 * rng.standard_normal((40_000, 3))
+    measured, share, rows = mixture_parts(np.vstack((one, two)), np.repeat([0, 1], 40_000))
+    for what, (found, stated) in measured.items():
+        assert found == pytest.approx(stated, rel=0.05), what
+    assert share == pytest.approx(60, abs=1) and rows == 40_000
 
 
 def test_mirrored_problem_is_fair_without_its_first_feature():

@@ -1,6 +1,7 @@
 """A report does not call fair what it cannot see: rare outcomes, chance, proxies, and what was not checked."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from fairpca import cli
 from fairpca.report import Settings, analyse, compare, rate_gap_interval
 from fairpca.report import analysis as analysis_module
+from fairpca.report.analysis import _limits
 from fairpca.report.analysis import answers as report_answers
 from fairpca.report.cells import parts_of, selected
 from fairpca.report.intervals import gap_by_chance
@@ -223,6 +225,13 @@ def test_the_accuracy_names_its_threshold_and_what_one_decision_for_all_rows_rea
     share = (table["callback"] == "no").mean()
     page = study.outcomes()
     assert "accuracy at 0.5" in page and f"one decision for all rows is right for {share:.1%}" in page
+
+
+def test_groups_that_are_left_out_are_counted():
+    study = SimpleNamespace(prepared=SimpleNamespace(labels=list("aabbc")), comparison=SimpleNamespace(groups="a"))
+    assert _limits(study).endswith(" 2 groups are too small to be compared.")
+    study.comparison.groups = "abc"
+    assert "too small" not in _limits(study)
 
 
 def test_points_of_two_methods_differ_in_the_picture():

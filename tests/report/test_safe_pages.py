@@ -121,6 +121,13 @@ def test_text_is_escaped_wherever_it_enters(attack):
         assert attack not in text and html.escape(attack) in text
 
 
+def test_tables_show_what_is_absent_as_a_dash():
+    frame = pd.DataFrame({"row": ["x", "y"], "n": [1.5, None], "t": ["a", None]}).astype(object)
+    shown = table_html(frame.where(frame.notna(), None), "title")
+    assert shown.count('<td class="number">–</td>') == 1 and shown.count(">–</td>") == 2
+    assert '<td class="number">1.500</td>' in shown and "None" not in shown
+
+
 def test_frames_are_reported_too():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("abc")).assign(g=np.arange(80) % 2)
     study = analyse(frame, ["g"], methods=["pca"], parts=2, components=[1])

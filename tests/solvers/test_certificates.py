@@ -165,14 +165,14 @@ def test_minmax_from_rows_that_are_only_multiplied(m, objective):
 
 @pytest.mark.parametrize("printed", [False, True])
 @pytest.mark.parametrize("lam", [0.0, 0.4, 3.0])
-@pytest.mark.parametrize("path", ["dense", "basis"])
+@pytest.mark.parametrize("path", ["dense", "basis", "rough basis"])
 def test_rfpca_for_two_groups(path, lam, printed):
     p, d = (6, 2) if path == "dense" else (30, 3)
     for seed in range(3):
         M = spread(2, p, 30 + seed, 0.8)
         shares, eps = np.array([0.3, 0.7]), np.array([0.2, 0.05]) * seed
         variant = "printed" if printed else "corrected"
-        boundary = PencilBoundary(M, d) if path == "basis" else None
+        boundary = PencilBoundary(M, d, tol=1e-7 if path == "basis" else 0.3) if path != "dense" else None
         result = solve_rfpca(M, shares, d, lam, eps, variant=variant, boundary=boundary)
         assert not faults("rfpca", result, M, shares, d, lam, eps, printed, tol=1e-6, rounding=1e-9)
         assert result.status == "optimal"
@@ -195,6 +195,7 @@ def test_rfpca_for_several_groups(lam):
         eps = 0.1 * (seed // 3) * np.trace(M, axis1=1, axis2=2)
         result = solve_rfpca_groups(M, shares, 1, lam, eps)
         assert not faults("rfpca", result, M, shares, 1, lam, eps, tol=1e-4, rounding=1e-7)
+        assert result.relative_gap <= (0.2 if lam == 0.3 else 0.02)  # more where the box of errors does not shrink
 
 
 def two_groups(seed, p=7):

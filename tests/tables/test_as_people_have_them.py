@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairpca
 from fairpca import cli
 from fairpca.report import analyse
 from fairpca.tables import Rules, as_table, encoding, prepare, read_table, reading
@@ -75,8 +76,9 @@ def test_codes_for_missing_values_and_single_rows_are_pointed_out(people):
     assert not list(prepare(as_table(people), ["sex"]).warnings)
     many = pd.DataFrame({f"x{i}": np.where(np.arange(N) < 5, -999, age) for i in range(9)}).assign(sex=people["sex"])
     assert prepare(as_table(many), ["sex"]).warnings[-1] == "such codes and rows are in 4 more columns."
-    far = people.assign(a=np.r_[300.0, people["a"][1:]])
-    far = pd.concat([far, *[people] * 3], ignore_index=True)
+    shifted = people.assign(a=people["a"] + 1000.0)
+    far = shifted.assign(a=np.r_[1300.0, shifted["a"][1:]])
+    far = pd.concat([far, *[shifted] * 3], ignore_index=True)
     assert "'a' has a value " in prepare(as_table(far), ["sex"]).warnings[0]
 
 
@@ -113,7 +115,14 @@ def test_small_groups_are_merged_and_their_price_is_said(people, tmp_path):
     table = pd.DataFrame(X, columns=list("abcdef")).assign(zone=zone)
     settings = {"methods": ["pca"], "parts": 2, "components": [2], "rules": {"scale": "none"}}
     text = analyse(table, ["zone"], **settings).remarks()
-    assert "without &#x27;tiny&#x27; (6 rows), min-max with 2 components keeps" in text
+    rest, kept = X[6:] - X[6:].mean(axis=0), []
+    for rows in (slice(6, None), slice(None)):
+        V = fairpca.MinMaxFairPCA(2).fit(X[rows], sensitive_features=zone[rows]).components_
+        kept.append(100 * np.sum((rest @ V.T) ** 2) / np.sum(rest**2))
+    said = (
+        "without &#x27;tiny&#x27; (6 rows), min-max with 2 components keeps {:.0f} % of the variance of the other rows"
+    )
+    assert (said + " instead of {:.0f} %").format(*kept) in text
     merged = prepare(as_table(table), ["zone"], merge_below=195)
     assert merged.labels.value_counts().to_dict() == {"R": 200, "(other)": 200}
     assert "Small groups decide" not in analyse(table, ["zone"], merge_below=195, **settings).remarks()

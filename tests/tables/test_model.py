@@ -12,7 +12,7 @@ from extra_dimensions import three_axes
 import fairpca
 from fairpca import cli
 from fairpca.tables import Rules, SavedModel, as_table, load_model, prepare, read_table
-from fairpca.tables.writing import provenance
+from fairpca.tables.writing import plain, provenance
 
 N = 80
 
@@ -153,7 +153,9 @@ def test_unknown_levels_may_have_no_indicator(files, people, tmp_path, capsys):
     people.assign(town="e", smoker=None).to_csv(data, index=False)
     out = tmp_path / "new.csv"
     assert cli.main(["apply", str(model), str(data), "--out", str(out), "--unknown-levels", "none"]) == 0
-    assert "80 missing or unknown values" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "town: 80 missing or unknown values are taken for no level" in told
+    assert "smoker: 80 missing or unknown values are taken for 'no'" in told
 
 
 def test_other_order_is_by_name_and_refused_where_names_are_places(files, people, tmp_path, capsys):
@@ -200,6 +202,11 @@ def test_changed_models_are_refused(files, capsys, change, message):
     rewritten(files[1], change)
     assert cli.main(["inspect", str(files[1])]) == 1
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_values_become_those_of_json():
+    given = {1: (np.float64(1.5), np.int64(2), True, None), "x": np.array([np.nan, 2.0]), "y": complex(0, 1)}
+    assert plain(given) == {"1": [1.5, 2, True, None], "x": [None, 2.0], "y": "1j"}
 
 
 def test_pickles_and_other_files_are_not_opened(tmp_path):

@@ -66,6 +66,7 @@ def test_decisions_and_features(people):
         "'FI'",
         "no value at all",
         "missing get the median",
+        "; standardised",
         "rarer",
     ):
         assert word in text
@@ -86,6 +87,7 @@ def test_overriding(people):
     found = prepare(as_table(people), ["sex"], "paid", rules)
     assert roles(found) | {"row": "number", "note": "category", "gender": "left out", "age": "category"} == roles(found)
     np.testing.assert_array_equal(found.features()["row"], people["row"])
+    assert "not scaled" in "\n".join(found.summary())
     with pytest.raises(ValueError, match=r"no value in .* rows .*--missing impute"):
         prepare(as_table(people), ["sex"], "paid", Rules(missing="error"))
     complete = prepare(as_table(people), ["sex"], "paid", Rules(missing="drop"))

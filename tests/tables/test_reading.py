@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fairpca.tables import as_table, read_table
 from fairpca.tables import reading as reading_module
+from fairpca.tables.encoding import _guessed
 
 ROWS = 12
 FRAME = pd.DataFrame(
@@ -70,6 +71,11 @@ def test_encodings_and_separators_are_found_and_said(tmp_path, encoding, separat
     assert any("separator" in note for note in found.notes) == (separator != ",")
     assert any("encoding" in note for note in found.notes) == (not encoding.startswith("utf-8"))
     same(read_table(path, separator=separator, encoding=encoding))
+
+
+def test_zeros_at_every_other_place_are_utf_16():
+    assert _guessed("ab".encode("utf-16-le")) == "utf-16-le" and _guessed("ab".encode("utf-16-be")) == "utf-16-be"
+    assert _guessed(b"abcdefg\0\0\0" * 5) == "utf-8"
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

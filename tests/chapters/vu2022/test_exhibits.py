@@ -2,14 +2,16 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fairpca import PCA, RFPCA, MinMaxFairPCA
 from fairpca.companion import stored
-from fairpca.companion.vu2022 import compared, fits, one_split, rescaled, split_groups
+from fairpca.companion.vu2022 import compared, fits, one_split, rescaled, separations, split_groups
 from fairpca.datasets import load, standardise
+from fairpca.metrics import delta_f_lin
 from fairpca.synthetic import vu_radius, vu_toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the programs go on with what they have
@@ -177,6 +179,18 @@ def test_every_numbered_statement_has_one_directive():
         kind, beginning = statement.split()[0].lower(), re.compile(rf"{re.escape(statement)}(?![\d.])")
         found = [title for name, title in titles if name == kind and beginning.match(title)]
         assert len(found) == 1, (statement, found)
+
+
+def test_of_a_map_with_more_dimensions_the_leading_ones_are_separated():
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, 60, 4))
+    a = b = np.arange(60) % 2
+    U, found = np.eye(4), {"train": (A, a), "test": (B, b)}
+    found["model"] = SimpleNamespace(
+        components_=(U[:, :3] * [0.5, 0.9, 0.7]).T, result_=SimpleNamespace(basis="affine")
+    )
+    expected = delta_f_lin(B @ U[:, [1]], b, A @ U[:, [1]], a, balanced=True, random_state=0).value
+    assert dict(separations(found, 1, "stated", None, 0))["delta_f_lin"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("dataset", ["energy", "e_coli"])

@@ -43,6 +43,7 @@ def test_scoreboard_without_results_has_everything(tmp_path):
 
 
 def test_every_published_number_and_claim_is_answered(board):
+    assert list(board.columns[:3]) == ["paper", "exhibit", "kind"]
     waiting = unanswered(board)
     assert (waiting["reason"] != "").all(), (
         "no result answers these; mend answered_by in data/published/<paper>/paper.json, run and save the result, or "
@@ -157,11 +158,11 @@ def test_what_the_paper_declares_as_not_judged_has_no_verdict(toy):
 
 
 def test_claims_are_judged_by_results_of_that_name(toy):
-    answer(toy, "statements", "id,ours,verdict,reason\nmost,20.0,fails,less\n")
+    answer(toy, "statements", "id,ours,verdict,reason\nmost,None,fails,less\n")
     own = scoreboard().query("paper == @toy_paper.NAME and kind == 'claim'").iloc[0]
     assert own[["id", "ours_text", "verdict", "reason", "printed_text"]].tolist() == [
         "most",
-        "20.0",
+        "None",
         "fails",
         "less",
         "15 %",

@@ -72,6 +72,13 @@ def test_headlines_are_of_the_methods_under_study():
     assert by_method(board.assign(kind="stored")).empty
 
 
+def test_answers_are_counted_by_paper_and_verdict():
+    rows = [("vu2022", "equal"), ("vu2022", "differs"), ("lee2022", "equal")]
+    table = answers(pd.DataFrame(rows, columns=["paper", "verdict"]).assign(kind="number"), "number")
+    assert table.columns.tolist() == ["printed in tables", "equal", "differs"]
+    assert table.to_numpy().tolist() == [[1, 1, 0], [2, 1, 1], [3, 2, 1]] and table.index[-1] == "together"
+
+
 @pytest.mark.parametrize("paper", published.papers(), ids=lambda paper: paper.name)
 def test_places_are_in_the_chapters_and_every_figure_and_table_has_one(paper):
     table = published.load_places(paper.name)

@@ -308,8 +308,9 @@ def test_covariances_are_matched_as_in_the_papers_two_group_form():
         assert model.result_.extra["candidates"] == 4
     most = MeanFairPCA(2, match="mean+covariance", n_candidates=6).fit(moments)
     assert subspace_distance(most.components_.T, MeanFairPCA(2).fit(moments).components_.T) < 1e-7
-    with pytest.raises(ValueError, match="must lie in"):
-        MeanFairPCA(2, match="mean+covariance", n_candidates=7).fit(moments)
+    for wrong in (7, 0.0):
+        with pytest.raises(ValueError, match="must lie in"):
+            MeanFairPCA(2, match="mean+covariance", n_candidates=wrong).fit(moments)
 
 
 def test_covariances_are_matched_where_the_data_vary():

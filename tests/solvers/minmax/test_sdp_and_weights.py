@@ -183,6 +183,7 @@ def test_missing_cvxpy_is_explained(monkeypatch):
         (lambda M: solve_minmax_weights(M, 2, n_iter=0), "n_iter=0 is out of range"),
         (lambda M: solve_minmax_sdp(M, 9), "between 1 and 4"),
         (lambda M: solve_minmax_sdp(M, 2, max_iter=1.5), "max_iter must be an integer"),
+        (lambda M: solve_minmax_sdp(M, 2, tol=0.0), "tol=0.0 is out of range"),
     ],
 )
 def test_wrong_arguments_are_explained(call, message):

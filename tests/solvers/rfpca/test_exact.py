@@ -133,6 +133,12 @@ def test_a_path_shares_the_curve_and_agrees_with_single_solves():
         assert result.objective == pytest.approx(alone.objective, rel=2e-9)
     alone_total = sum(solve_rfpca(moments, shares, 3, *setting).n_iter for setting in settings)
     assert sum(result.n_iter for result in together) < alone_total
+    boundary = Boundary(moments, 3)
+    for t in np.linspace(-3.0, 4.0, 200):  # support points of others do not count
+        boundary.at(float(t))
+    needed = solve_rfpca(moments, shares, 3, 1.0, np.full(2, 0.02)).n_iter
+    again = solve_rfpca(moments, shares, 3, 1.0, np.full(2, 0.02), boundary=boundary, max_iter=needed)
+    assert again.status == "optimal"
     assert solve_rfpca_path(moments, shares, 3, []) == []
 
 
@@ -265,11 +271,11 @@ class MissingPoints(Boundary):
 
     def __init__(self, moments, rng):
         super().__init__(moments, 1)
-        self.rng, self.size = rng, 10.0 ** rng.uniform(-6, -0.5)
+        self.rng, self.size, self.all_miss = rng, 10.0 ** rng.uniform(-6, -0.5), rng.random() < 0.3
 
     def _compute(self, t):
         support = super()._compute(t)
-        angle = self.size * self.rng.standard_normal() * self.rng.integers(0, 2)
+        angle = self.size * self.rng.standard_normal() * self.rng.integers(self.all_miss, 2)
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         point = self._point(t, turn @ support.left.plane)
         return Support(t, point, point, None)

@@ -6,7 +6,7 @@ from referee import worst_case
 
 from fairpca.solvers.rfpca import GroupObjective, random_starts, reconstruction_errors
 from fairpca.solvers.rfpca._relaxation import ChordRelaxation
-from fairpca.solvers.rfpca.groups import _descend
+from fairpca.solvers.rfpca.groups import _descend, _simplex_qp
 
 
 def group_moments(seed, m, p):
@@ -73,3 +73,7 @@ def test_the_bound_in_a_box_of_errors_holds_for_all_planes_in_it(seed):
         relaxation.planes.append(np.array([[-normals[index, 1]], [normals[index, 0]]]))
         bound, least = relaxation.solve(), float(values[inside].min())
         assert least - 0.1 * abs(least) - 0.05 <= bound <= least + 1e-9
+
+
+def test_where_nothing_falls_all_weights_are_equal():
+    np.testing.assert_array_equal(_simplex_qp(np.zeros((3, 3)), np.zeros(3)), np.full(3, 1 / 3))

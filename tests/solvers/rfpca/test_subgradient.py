@@ -65,6 +65,7 @@ def test_compiled_and_batched_steps_agree(m, form, retraction, monkeypatch):
     for name in ("objective", "subgradient_norm"):
         np.testing.assert_allclose(compiled.history[name], batched.history[name], rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(compiled.history["active"], batched.history["active"])
+    assert batched.history["active"].shape == batched.history["objective"].shape
     assert subspace_distance(compiled.V, batched.V) < 1e-8
     assert compiled.extra["start"] == batched.extra["start"]
 
@@ -110,7 +111,8 @@ def test_starts_history_and_the_kept_iterate():
     last = solve_rfpca_subgradient(moments, shares, 3, 1.5, eps, n_starts=6, max_iter=80, random_state=0)
     best = solve_rfpca_subgradient(moments, shares, 3, 1.5, eps, n_starts=6, max_iter=80, random_state=0, keep="best")
     values = last.history["objective"]
-    assert values.shape == (6, 81) and last.history["subgradient_norm"].shape == (6, 80)
+    assert values.shape == last.history["active"].shape == (6, 81)
+    assert last.history["subgradient_norm"].shape == (6, 80)
     assert last.objective == pytest.approx(values[:, -1].min(), rel=1e-12)
     assert best.objective == pytest.approx(values.min(), rel=1e-12)
     assert best.objective < last.objective  # J_0 = J_1 binds here, so the last iterates chatter
