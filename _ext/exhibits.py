@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +38,16 @@ def _add_entries(app: Any, doctree: nodes.document) -> None:
 
 def with_thumbnails(page: Path, text: str) -> str:
     """Return a page with the linked figures' pictures, small, where there is room for them."""
-    pages: dict[Path, str] = {}
+    read = cache(lambda target: target.read_text(encoding="utf8") if target.is_file() else "")
 
     def picture(match: re.Match[str]) -> str:
         target = (page.parent / match[1]).resolve()
-        if target not in pages:
-            pages[target] = target.read_text(encoding="utf8") if target.is_file() else ""
-        found = re.search(FIGURE.format(label=re.escape(match[2])), pages[target], re.DOTALL)
+        found = re.search(FIGURE.format(label=re.escape(match[2])), read(target), re.DOTALL)
         if found is None:
             return "<td></td>"
-        source = _small((target.parent / found[1]).resolve())
-        address = Path(*([".."] * (len(page.parent.parts) - len(_common(page.parent, source).parts))))
-        address = address / source.relative_to(_common(page.parent, source))
+        address = os.path.relpath(_small((target.parent / found[1]).resolve()), page.parent).replace(os.sep, "/")
         # The link beside it says what it is, so the picture itself needs no words.
-        return f'<td><img src="{address.as_posix()}" width="120" loading="lazy" alt=""></td>'
+        return f'<td><img src="{address}" width="120" loading="lazy" alt=""></td>'
 
     return ROOM.sub(picture, text)
 
@@ -62,10 +60,6 @@ def _small(picture: Path) -> Path:
     small = picture.with_name(f"{picture.stem}-small.svg")
     small.write_text(light_figures.thumbnail(text), encoding="utf8")
     return small
-
-
-def _common(first: Path, second: Path) -> Path:
-    return next(parent for parent in (first, *first.parents) if parent in second.parents)
 
 
 def _fill_room(app: Any, exception: Exception | None) -> None:

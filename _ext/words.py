@@ -39,7 +39,10 @@ def link_words(doctree: nodes.document, words: Words, page: str) -> int:
     pattern = re.compile(rf"\b({'|'.join(longest_first)})(?:s|es)?\b", re.IGNORECASE)
     for paragraph in list(doctree.findall(nodes.paragraph)):
         for text in list(paragraph.findall(nodes.Text)):
-            if any(isinstance(above, _NOT_IN) for above in _above(text)):
+            above: nodes.Node | None = text
+            while above is not None and not isinstance(above, _NOT_IN):
+                above = above.parent
+            if above is not None:
                 continue
             parts: list[nodes.Node] = []
             done = 0
@@ -56,14 +59,6 @@ def link_words(doctree: nodes.document, words: Words, page: str) -> int:
             if parts:
                 text.parent.replace(text, [*parts, nodes.Text(text[done:])])
     return len(words) - len(missing)
-
-
-def _above(node: nodes.Node) -> list[nodes.Node]:
-    found = []
-    while node.parent is not None:
-        node = node.parent
-        found.append(node)
-    return found
 
 
 def _link(app: Any, doctree: nodes.document, docname: str) -> None:

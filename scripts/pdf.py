@@ -12,14 +12,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import notebooks
 import yaml
-from check_site import ARGUMENTS, BROWSERS, browser
+from check_site import ARGUMENTS, BROWSERS, READY, browser
 
 import fairpca
 
@@ -27,8 +25,14 @@ ADVICE = (
     f"A PDF is printed by Chromium, and there is none of {', '.join(BROWSERS)} on this machine. Install one, for "
     "instance with `apt-get install chromium`, and run the command again; or print the pages in a browser."
 )
-FOOTER = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
-MARGINS = {"top": "18mm", "bottom": "18mm", "left": "17mm", "right": "17mm"}
+PRINTED = {
+    "format": "A4", "margin": {"top": "18mm", "bottom": "18mm", "left": "17mm", "right": "17mm"},
+    "print_background": True, "outline": True, "tagged": True, "display_header_footer": True,
+    "header_template": "<span></span>",
+    "footer_template": '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>',
+}  # fmt: skip
+NUMBERED = """numbers => document.querySelectorAll("[data-page-of]").forEach(
+  e => { e.textContent = numbers[e.dataset.pageOf]; })"""
 TIMEOUT = 600_000  # milliseconds; formulas of a whole book take minutes on a busy machine
 STYLE = """
 .title-page { height: 230mm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
@@ -127,52 +131,37 @@ def page_numbers(pdf: Path, anchors: list[str]) -> dict[str, int]:
     from pypdf import PdfReader
 
     reader = PdfReader(pdf)
-    known = reader.named_destinations
-    missing = [anchor for anchor in anchors if f"/{anchor}" not in known and anchor not in known]
-    if missing:
-        raise ValueError(f"the print has no place for {', '.join(missing)}")
-    named = {anchor: known.get(anchor) or known[f"/{anchor}"] for anchor in anchors}
-    return {anchor: (reader.get_destination_page_number(place) or 0) + 1 for anchor, place in named.items()}
+    known = {name.lstrip("/"): place for name, place in reader.named_destinations.items()}
+    return {anchor: (reader.get_destination_page_number(known[anchor]) or 0) + 1 for anchor in anchors}
 
 
-def print_page(file: Path, pdf: Path, after: Callable[[Any], bool] | None = None) -> None:
-    """Print a page; `after` may change it, and then it is printed once more."""
+def print_page(file: Path, pdf: Path, anchors: list[str] | None = None) -> None:
+    """Print a page; with `anchors` twice, the second time with the numbers of the pages where they stand."""
     from playwright.sync_api import sync_playwright
 
-    settings = {"format": "A4", "margin": MARGINS, "print_background": True, "outline": True, "tagged": True}
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
         page = chromium.new_page()
         page.set_default_timeout(TIMEOUT)
         page.goto(file.resolve().as_uri(), wait_until="load", timeout=TIMEOUT)
-        page.wait_for_function("!window.MathJax?.startup?.promise || window.MathJax.startup.promise.then(() => true)")
+        page.wait_for_function(READY)
         page.evaluate("document.querySelectorAll('img[loading=lazy]').forEach(i => i.loading = 'eager')")
         page.evaluate("document.querySelectorAll('details.solution, details.sd-dropdown').forEach(d => d.open = true)")
         page.evaluate("Promise.all([...document.images].map(i => i.decode().catch(() => {})))")
-        options = {**settings, "path": pdf, "display_header_footer": True, "footer_template": FOOTER}
-        page.pdf(**options, header_template="<span></span>")
-        if after is not None and after(page):
-            page.pdf(**options, header_template="<span></span>")
+        page.pdf(path=pdf, **PRINTED)
+        if anchors:
+            page.evaluate(NUMBERED, page_numbers(pdf, anchors))
+            page.pdf(path=pdf, **PRINTED)
         chromium.close()
 
 
 def print_book(site: Path, pdf: Path) -> int:
     """Print the book and return its number of chapters."""
-    folder = pdf.parent / "print"
-    folder.mkdir(parents=True, exist_ok=True)
-    document, anchors = whole_book(site, os.path.relpath(site, folder) + "/")
-    source = folder / "book.html"
+    source = pdf.parent / "print" / "book.html"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    document, anchors = whole_book(site, os.path.relpath(site, source.parent) + "/")
     source.write_text(document, encoding="utf8")
-
-    def number(page: Any) -> bool:
-        page.evaluate(
-            "numbers => document.querySelectorAll('[data-page-of]').forEach("
-            "e => { e.textContent = numbers[e.dataset.pageOf]; })",
-            page_numbers(pdf, anchors),
-        )
-        return True
-
-    print_page(source, pdf, number)
+    print_page(source, pdf, anchors)
     return len(anchors)
 
 

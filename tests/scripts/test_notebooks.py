@@ -48,6 +48,6 @@ def test_a_home_that_cannot_be_written_leaves_no_trace_on_the_page(chapter, monk
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
     monkeypatch.setattr(notebooks.os, "access", lambda path, mode: path != home)  # root may write everywhere
-    chapter.write_text(CHAPTER + "\n```{code-cell} ipython3\nimport matplotlib.pyplot\n```\n")
+    chapter.write_text(CHAPTER + "\n```{code-cell} ipython3\nimport matplotlib\n\nmatplotlib.get_configdir()\n```\n")
     run(chapter)
     assert (chapter.parents[2] / "_executed" / "matplotlib").is_dir()

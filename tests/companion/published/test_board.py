@@ -7,6 +7,7 @@ import pin_verdicts
 import pytest
 import toy_paper
 
+from fairpca._resources import data_path
 from fairpca.companion import published
 from fairpca.companion.published import (
     exhibits,
@@ -185,3 +186,11 @@ def test_what_is_open_needs_a_declared_reason(toy):
         ["fig1", "claim", "", 1],
         ["table1", "setting", "", 1],
     ]
+
+
+@pytest.mark.parametrize("paper", [paper.name for paper in PAPERS])
+def test_theorems_are_proved_or_corrected_by_a_page(paper):
+    judged = pd.read_csv(data_path("results") / paper / "statements.csv").set_index("id")["verdict"]
+    assert set(judged.index) <= {*load_claims(paper)["id"], *load_settings(paper)["id"]}
+    theorems = judged[judged.index.str.match(r"(thm|lemma|prop)[AB\d]")]
+    assert len(theorems) and set(theorems) <= {"proved", "corrected", "not refuted"}, "runs prove no theorem"

@@ -137,3 +137,12 @@ def test_readme_shows_an_added_paper(tmp_path, monkeypatch):
     assert "| Toy et al., Table 1, Figure 1 | `chapters/toy2030/coins.md` |" in text
     with pytest.raises(ValueError, match="one part between <!-- papers --> and <!-- end -->; there are 0"):
         readme.with_parts(re.sub("<!-- papers -->", "", text), {"papers": ""})
+
+
+def test_results_are_filled_into_errata():
+    value = "{{lee2022/table1 dataset=compas method=pca d=2 metric=pct_var protocol=printed -> mean:.2f}}"
+    assert filled(f"so {value} %") == "so 39.28 %"  # the printed number, which is equal
+    assert filled("{{lee2022 fig2-size}}, really") == "240 and 240, really"
+    for wrong in ("{{lee2022/table1 method=pca -> mean:.2f}}", "{{lee2022 nothing}}"):
+        with pytest.raises(ValueError, match="stored rows; name one"):
+            filled(wrong)
