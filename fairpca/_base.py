@@ -286,28 +286,6 @@ class BaseFairPCA(PartialFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """Solve from the rows (two groups at least); `moments` are theirs."""
         raise NotImplementedError(f"{type(self).__name__} solves from moments.")
 
-    def _accept_moments(
-        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
-    ) -> GroupMoments:
-        if self._needs_rows:
-            raise TypeError(
-                f"{type(self).__name__} compares whole distributions and needs the rows; pass X and "
-                "sensitive_features instead of GroupMoments."
-            )
-        if sensitive_features is not None:
-            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
-        if sample_weight is not None:
-            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
-        self._note_features(moments)
-        return moments
-
-    def _note_features(self, moments: GroupMoments | WideRows) -> None:
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _warn_single_group(self, labels: tuple[Any, ...]) -> None:
         if not self._uses_groups:
             return

@@ -14,10 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
+from fairpca._sensitive import Fairness, Sensitive, joint_moments, positions_of, with_outcome, without_columns
 from fairpca._threads import one_blas_thread
 from fairpca._validation import Groups, check_given, few_groups
 
-__all__ = ["PartialFitMixin", "check_two_rows", "fitting", "one_group"]
+__all__ = ["PartialFitMixin", "SensitiveColumnsMixin", "check_two_rows", "fitting", "one_group"]
 
 _OF_THE_INPUT = ("n_features_in_", "feature_names_in_")  # known before anything is solved
 
@@ -63,13 +64,34 @@ class PartialFitMixin:
     _needs_rows: bool
     _uses_groups: bool
     _check_all_parameters: Any
-    _accept_moments: Any
     _fit_moments: Any
     _fit_ordinary: Any
 
     def _forget(self) -> None:
         """Drop what was collected."""
         self.__dict__.pop("_collected", None)
+
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
+        if self._needs_rows:
+            raise TypeError(
+                f"{type(self).__name__} compares whole distributions and needs the rows; pass X and "
+                "sensitive_features instead of GroupMoments."
+            )
+        if sensitive_features is not None:
+            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
+        if sample_weight is not None:
+            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
+        self._note_features(moments)
+        return moments
+
+    def _note_features(self, moments: Any) -> None:
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     @available_if(lambda self: not self._needs_rows)
     def partial_fit(
@@ -158,3 +180,38 @@ class PartialFitMixin:
                 UserWarning,
                 stacklevel=3,
             )
+
+
+class SensitiveColumnsMixin(PartialFitMixin):
+    """Takes sensitive features as groups or as numbers, which become columns of the moments behind the features."""
+
+    sensitive: Sensitive
+    fairness: Fairness = "dp"
+    _sensitive_positions: tuple[int, ...] = ()  # columns of the moments that are not features
+
+    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
+        if sensitive_features is None or self.sensitive == "groups":
+            return super()._moments_of(X, y, self._groups(X, y, sensitive_features), sample_weight)
+        names = getattr(self, "feature_names_in_", None)
+        moments, self._sensitive_positions = joint_moments(
+            X, sensitive_features, y, self.fairness, names=names, sample_weight=sample_weight
+        )
+        return moments
+
+    def _groups(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+        """Return the groups that are compared: with the outcome, where that counts."""
+        if self.fairness == "dp" or sensitive_features is None:
+            return sensitive_features
+        return with_outcome(sensitive_features, y, len(X))
+
+    def _accept_moments(
+        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
+    ) -> GroupMoments:
+        if self.sensitive == "numeric":
+            self._sensitive_positions, sensitive_features = positions_of(moments, sensitive_features), None
+        super()._accept_moments(self._features(moments), sensitive_features, sample_weight)
+        return moments
+
+    def _features(self, moments: GroupMoments) -> GroupMoments:
+        """Moments of the features alone."""
+        return without_columns(moments, self._sensitive_positions)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._moments import GroupMoments
 from fairpca._options import check_choices
-from fairpca._partial_fit import PartialFitMixin, fitting
+from fairpca._partial_fit import SensitiveColumnsMixin, fitting
 from fairpca._row_space import RowSpace
 from fairpca._sensitive import (
     Columns,
@@ -19,10 +19,7 @@ from fairpca._sensitive import (
     compared_groups,
     compared_numbers,
     group_shifts,
-    joint_moments,
-    positions_of,
     regression_on_numbers,
-    without_columns,
 )
 from fairpca._validation import check_given, check_rows, check_rows_match, encode_groups, few_groups, shown_labels
 from fairpca.solvers.erasure import erase_linearly
@@ -30,7 +27,7 @@ from fairpca.solvers.erasure import erase_linearly
 __all__ = ["LinearEraser"]
 
 
-class LinearEraser(PartialFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LinearEraser(SensitiveColumnsMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Change rows as little as possible so that no linear function of them says anything about the groups.
 
     ``method="leace"`` solves, in closed form from second moments,
@@ -87,7 +84,6 @@ class LinearEraser(PartialFitMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
     _needs_rows = False
     _uses_groups = True
-    _sensitive_positions: tuple[int, ...] = ()  # columns of the moments that are no features
 
     def __init__(
         self,
@@ -141,33 +137,6 @@ class LinearEraser(PartialFitMixin, OneToOneFeatureMixin, TransformerMixin, Base
     def _check_all_parameters(self) -> None:
         check_choices(self)
 
-    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
-        if sensitive_features is None or self.sensitive == "groups":
-            return super()._moments_of(X, y, sensitive_features, sample_weight)
-        names = getattr(self, "feature_names_in_", None)
-        moments, self._sensitive_positions = joint_moments(
-            X, sensitive_features, None, "dp", names=names, sample_weight=sample_weight
-        )
-        return moments
-
-    def _accept_moments(
-        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
-    ) -> GroupMoments:
-        """Learn which columns of given moments are the features."""
-        if sample_weight is not None:
-            raise ValueError("GroupMoments already know their weights; leave sample_weight out.")
-        if self.sensitive == "numeric":
-            self._sensitive_positions = positions_of(moments, sensitive_features)
-        elif sensitive_features is not None:
-            raise ValueError("GroupMoments already know their groups; leave sensitive_features out.")
-        features = without_columns(moments, self._sensitive_positions)
-        self.n_features_in_ = features.n_features
-        if features.feature_names is not None:
-            self.feature_names_in_ = np.asarray(features.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        return moments
-
     def _fit_ordinary(self, moments: GroupMoments) -> Self:
         self._clear()
         self.mean_ = moments.mean
@@ -185,7 +154,7 @@ class LinearEraser(PartialFitMixin, OneToOneFeatureMixin, TransformerMixin, Base
                 UserWarning,
                 stacklevel=3,
             )
-        self.mean_ = without_columns(moments, positions).mean
+        self.mean_ = self._features(moments).mean
         names = moments.feature_names
         named: tuple[Any, ...] = tuple(j if names is None else names[j] for j in positions)
         self.groups_ = named if positions else moments.labels

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from fairpca._moments import GroupMoments
-from fairpca._partial_fit import fitting
+from fairpca._partial_fit import SensitiveColumnsMixin, fitting
 from fairpca._sensitive import (
     Columns,
     Compared,
@@ -21,9 +21,6 @@ from fairpca._sensitive import (
     compared_wide,
     distinct_groups,
     joint_moments,
-    positions_of,
-    with_outcome,
-    without_columns,
 )
 from fairpca._validation import check_components, check_given, check_number, counting_weights, few_groups
 from fairpca.pca import SharesOfVariance, components_for
@@ -36,7 +33,7 @@ __all__ = ["MeanFairPCA"]
 _CONSTANT = 1e-9  # standard deviation of a coordinate over the means that are taken off it
 
 
-class MeanFairPCA(SharesOfVariance):
+class MeanFairPCA(SensitiveColumnsMixin, SharesOfVariance):
     r"""PCA whose codes have the same mean in all groups, so that no linear function of them tells groups apart.
 
     With C the covariances of the features with the sensitive variables (membership of each group, or numbers), it
@@ -118,8 +115,6 @@ class MeanFairPCA(SharesOfVariance):
     >>> np.abs(np.round(code.ravel(), 12)).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-
-    _sensitive_positions: tuple[int, ...] = ()  # columns of the moments that are no features
 
     def __init__(
         self,
@@ -234,38 +229,6 @@ class MeanFairPCA(SharesOfVariance):
         names = getattr(X, "columns", None)
         moments, positions = joint_moments(np.asarray(X), sensitive_features, y, self.fairness, names=names)
         return super().path(moments, sensitive_features=positions, **grid)
-
-    def _moments_of(self, X: np.ndarray, y: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments:
-        if sensitive_features is None or self.sensitive == "groups":
-            groups = None if sensitive_features is None else self._groups(X, y, sensitive_features)
-            return super()._moments_of(X, y, groups, sample_weight)
-        moments, self._sensitive_positions = joint_moments(
-            X,
-            sensitive_features,
-            y,
-            self.fairness,
-            names=getattr(self, "feature_names_in_", None),
-            sample_weight=sample_weight,
-        )
-        return moments
-
-    def _groups(self, X: Any, y: Any, sensitive_features: Any) -> Any:
-        if self.fairness == "dp":
-            return sensitive_features
-        return with_outcome(sensitive_features, y, len(X))
-
-    def _accept_moments(
-        self, moments: GroupMoments, sensitive_features: Any, sample_weight: Any = None
-    ) -> GroupMoments:
-        if self.sensitive == "groups":
-            return super()._accept_moments(moments, sensitive_features, sample_weight)
-        self._sensitive_positions = positions_of(moments, sensitive_features)
-        super()._accept_moments(self._features(moments), None, sample_weight)
-        return moments
-
-    def _features(self, moments: GroupMoments) -> GroupMoments:
-        """Moments of the features alone."""
-        return without_columns(moments, self._sensitive_positions)
 
     def _has_one_group(self, moments: GroupMoments) -> bool:
         if self._sensitive_positions:

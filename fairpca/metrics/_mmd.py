@@ -22,13 +22,6 @@ _BATCH_BYTES = 2**26  # permuted labels held at once
 _ALL_PAIRS = 5_000_000  # up to this many pairs (40 MB) distances are held at once
 
 
-def _tiles(n: int, tile: int = _TILE) -> Iterator[tuple[slice, slice]]:
-    """Yield pairs of row ranges that cover the upper triangle of an n × n matrix."""
-    for i in range(0, n, tile):
-        for j in range(i, n, tile):
-            yield slice(i, min(i + tile, n)), slice(j, min(j + tile, n))
-
-
 def median_bandwidth(Z: Any, rule: Literal["median", "code"] = "median") -> float:
     """Return the kernel width sigma by the median heuristic, from the projected training data.
 
@@ -120,30 +113,25 @@ def _order_statistic(rows: np.ndarray, rank: int) -> float:
 
 
 def _squared_distances(rows: np.ndarray) -> Iterator[np.ndarray]:
-    for upper, right in _tiles(len(rows)):
-        if upper != right:
-            yield cdist(rows[upper], rows[right], "sqeuclidean").ravel()
-        elif upper.stop - upper.start > 1:
-            yield pdist(rows[upper], "sqeuclidean")
+    tiles = [rows[start : start + _TILE] for start in range(0, len(rows), _TILE)]
+    for i, tile in enumerate(tiles):
+        if len(tile) > 1:
+            yield pdist(tile, "sqeuclidean")
+        for other in tiles[i + 1 :]:
+            yield cdist(tile, other, "sqeuclidean").ravel()
 
 
 def _kernel_product(rows: np.ndarray, sigma: float, W: np.ndarray) -> np.ndarray:
-    """Return K @ W for the Gaussian kernel matrix K of `rows`, holding one pair of tiles at a time."""
-    out = np.zeros_like(W)
+    """Return K @ W for the Gaussian kernel matrix K of `rows`, which is never formed."""
+    from fairpca.solvers.mmd import kernel_products  # on use, because it loads numba
+
     with np.errstate(over="ignore", under="ignore"):
-        rows = rows / sigma  # before squares are taken, whatever the unit
-    if not np.all(np.isfinite(rows)):
-        raise ValueError(f"sigma={sigma:g} is so small beside Z that their ratio is no number; choose a larger one.")
-    for upper, right in _tiles(len(rows)):
-        # Distances by differences: the expansion |a|^2 + |b|^2 - 2ab would lose the digits that MMD needs.
-        K = cdist(rows[upper], rows[right], "sqeuclidean")
-        with np.errstate(over="ignore", under="ignore"):
-            K *= -0.5
-            np.exp(K, out=K)
-        out[upper] += K @ W[right]
-        if upper != right:
-            out[right] += K.T @ W[upper]
-    return out
+        rows = (rows - rows.mean(axis=0)) / sigma  # before squares are taken, whatever the unit
+        if not np.all(np.isfinite(rows)):
+            raise ValueError(
+                f"sigma={sigma:g} is so small beside Z that their ratio is no number; choose a larger one."
+            )
+        return kernel_products(rows, W.T, 1.0).T
 
 
 def _statistic(S: np.ndarray, na: int, nb: int, estimator: MMDEstimator) -> float:
@@ -277,7 +265,7 @@ def mmd_permutation_test(
 ) -> MMDTest:
     """Compare MMD^2 of two groups with its distribution under random group labels.
 
-    Each tile of the kernel is computed once and multiplied with many permuted labels together, and the kernel
+    Each block of the kernel is computed once and multiplied with many permuted labels together, and the kernel
     matrix is never stored.
 
     Parameters
