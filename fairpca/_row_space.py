@@ -45,17 +45,19 @@ class RowSpace:
         n, p = X.shape
         if not isinstance(n_components, (int, np.integer)) or n_components < 0 or n + 1 + n_components >= p:
             return None
-        sizes = np.sqrt(np.mean(np.square(X, dtype=np.float64), axis=0))
+        sizes = np.sqrt(np.einsum("ij,ij->j", X, X, dtype=np.float64))
         if sizes.max() > _UNITS * sizes[sizes > 0].min(initial=np.inf):
             return None
         centre = X.mean(axis=0, dtype=np.float64)
         others = np.random.RandomState(0).standard_normal((n_components, p))
-        centred = X - centre
-        found = _cholesky_qr(np.vstack((centred[:-1], centre[None], others)))  # the centred rows sum to zero
+        rows = np.empty((n + n_components, p))  # filled in place: fresh memory costs as much as the products
+        np.subtract(X[:-1], centre, out=rows[: n - 1])  # the centred rows sum to zero
+        rows[n - 1], rows[n:] = centre, others
+        found = _cholesky_qr(rows)
         if found is not None:
             Q, L = found
             return cls(Q.T, np.vstack((L[: n - 1], -L[: n - 1].sum(axis=0))) + L[n - 1])
-        basis, R = qr(np.vstack((centred, centre[None], others)).T, mode="economic", check_finite=False)
+        basis, R = qr(np.vstack((X - centre, centre[None], others)).T, mode="economic", check_finite=False)
         size = np.abs(R[:, :n]).max(axis=1)
         R[size <= _ROUNDING * n * size.max(initial=0.0), :n] = 0.0  # directions without variance, exactly
         return cls(basis, R[:, :n].T + R[:, n])
@@ -88,7 +90,7 @@ def _cholesky_qr(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     squared condition number times rounding, and the second, of a matrix near the identity, up to rounding
     (Yamamoto et al. 2015).
     """
-    lengths = np.linalg.norm(rows, axis=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not lengths.all():
         return None
     rows /= lengths[:, None]
