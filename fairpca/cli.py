@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
-    options.typed = shlex.join(["fairpca", *arguments])
+    options.typed = ["fairpca", *arguments]
     if not hasattr(options, "func"):
         parser.print_help()
         return 0
@@ -622,6 +622,9 @@ def _report(options: argparse.Namespace) -> int:
         )
     os.environ.setdefault("MPLBACKEND", "agg")  # pictures that need no display
     base = Path(options.out)
+    # A page tells no folder but that of the table.
+    whole = (options.out, f"--out={options.out}")
+    typed = [word.removesuffix(options.out) + base.name if word in whole else word for word in options.typed]
     files = {"--out": base, "notebook": base.with_suffix(".ipynb"), "json": base.with_suffix(".json")}
     with Outputs(files, [options.data]) as outputs:
         prepared = _prepare(options)  # errors are found here, before anything is computed
@@ -633,7 +636,7 @@ def _report(options: argparse.Namespace) -> int:
             "reading": _reading(options),
             "cut": _cuts(options.cut),
             "merge_below": options.merge_groups_below,
-            "command": options.typed,
+            "command": shlex.join(typed),
         }
         groups = list(prepared.groups.columns)
         parameters = {"data": options.data, "sensitive": groups, "target": options.target, "settings": settings}

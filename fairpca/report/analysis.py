@@ -28,7 +28,6 @@ from fairpca.report.whole_table import (
     price_of_small_groups,
 )
 from fairpca.tables import Prepared, Rules, as_table, prepare, read_table
-from fairpca.tables._proxies import strong
 from fairpca.tables.roles import words_of
 from fairpca.tables.writing import plain, versions
 
@@ -612,9 +611,8 @@ def _decisions(study: Any, rows: Any, base: str, title: str) -> str:
 def _limits(study: Any) -> str:
     left = len(set(study.prepared.labels)) - len(study.comparison.groups)
     few = "" if not left else f" {left} groups are too small to be compared."
-    named = [name for name, share in study.prepared.proxies.items() if strong(share, study.prepared.labels.nunique())]
-    if named:
-        features = " or ".join(map(repr, named[:3]))
+    if study.prepared.strong_proxies:
+        features = " or ".join(map(repr, study.prepared.strong_proxies[:3]))
         few += f" {features} alone predicts the group of nearly every row; without it the numbers may be others."
     return (
         "It cannot be said why groups differ, whether rows that were collected in another way behave alike, or what "

@@ -152,6 +152,12 @@ class Prepared:
         return joint_proxy(self.frame, self.decisions, self.labels.to_numpy(), dict(self.proxies))
 
     @property
+    def strong_proxies(self) -> list[str]:
+        """Features that alone predict the group of nearly every row."""
+        groups = self.labels.nunique()
+        return [name for name, share in self.proxies.items() if strong(share, groups)]
+
+    @property
     def labels(self) -> pd.Series:
         """Group of each row as one word; several sensitive columns give their combinations."""
         words = [words_of(self.groups[name]) for name in self.groups.columns]
@@ -355,10 +361,9 @@ def _check_finite(rows: pd.DataFrame, table: Table) -> None:
 def _warnings(prepared: Prepared) -> list[str]:
     groups = prepared.labels.nunique()
     found = [
-        f"{name!r} alone predicts the group with balanced accuracy {share:.0%} (guessing: {1 / groups:.0%}), so it is "
-        "a proxy of the group; leave it out with --drop unless that is meant."
-        for name, share in prepared.proxies.items()
-        if strong(share, groups)
+        f"{name!r} alone predicts the group with balanced accuracy {prepared.proxies[name]:.0%} (guessing: "
+        f"{1 / groups:.0%}), so it is a proxy of the group; leave it out with --drop unless that is meant."
+        for name in prepared.strong_proxies
     ]
     if prepared.target is not None and 2 <= prepared.target.nunique() <= 20:
         answers, n = words_of(prepared.target), prepared.target.nunique()
