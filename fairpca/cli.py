@@ -37,62 +37,71 @@ LARGE = 2**30  # bytes of a single file from which on it is read in batches
 
 _COLUMNS = "COLUMN[,COLUMN]"
 _READING: dict[str, dict[str, Any]] = {
-    "--separator": {"default": "auto", "metavar": "CHARACTER", "help": "between values (default: found)"},
-    "--encoding": {"default": "auto", "help": "of a text (default: found, UTF-8 first)"},
-    "--decimal": {"default": "auto", "choices": ("auto", ".", ","), "help": "before decimals (default: found)"},
-    "--header": {"default": "auto", "choices": ("auto", "yes", "no"), "help": "whether the first line holds names"},
-    "--header-row": {"type": int, "default": 1, "metavar": "N", "help": "line with the names (default 1)"},
+    "--separator": {"default": "auto", "metavar": "CHARACTER", "help": "character between values (default: detected)"},
+    "--encoding": {"default": "auto", "help": "encoding of the text (default: detected, UTF-8 first)"},
+    "--decimal": {"default": "auto", "choices": ("auto", ".", ","), "help": "decimal sign (default: detected)"},
+    "--header": {"default": "auto", "choices": ("auto", "yes", "no"), "help": "whether the first line has the names"},
+    "--header-row": {
+        "type": int,
+        "default": 1,
+        "metavar": "N",
+        "help": "number of the line with the names (default 1)",
+    },
     "--missing-marks": {
         "metavar": "WORD[,WORD]",
-        "help": "words that mean a missing value (default: NA, None, ? and such)",
+        "help": "words for a missing value (default: NA, None, ? and others)",
     },
-    "--date-format": {"metavar": "FORM", "help": "of dates, as %%d.%%m.%%Y (2012-07-04 is known without)"},
+    "--date-format": {"metavar": "FORM", "help": "form of dates, for example %%d.%%m.%%Y (not needed for 2012-07-04)"},
     "--sheet": {"metavar": "NAME", "help": "sheet of an Excel file (default: the first)"},
 }
 _PREPARING: dict[str, dict[str, Any]] = {
     "--drop": {"default": "", "metavar": _COLUMNS, "help": "columns that are not features"},
-    "--keep": {"default": "", "metavar": _COLUMNS, "help": "columns that would be left out by a rule"},
-    "--category": {"default": "", "metavar": _COLUMNS, "help": "numbers that stand for categories"},
+    "--keep": {"default": "", "metavar": _COLUMNS, "help": "columns to keep although a rule would leave them out"},
+    "--category": {"default": "", "metavar": _COLUMNS, "help": "columns of numbers that are categories"},
     "--number": {"default": "", "metavar": _COLUMNS, "help": "columns that must be numbers"},
     "--scale": {
         "default": "standardise",
         "choices": ("standardise", "none"),
-        "help": "of numbers (default standardise)",
+        "help": "what to do with numbers (default standardise)",
     },
     "--missing": {
         "default": "impute",
         "choices": ("impute", "drop", "error"),
-        "help": "values of features (default impute)",
+        "help": "what to do with missing values of features (default impute)",
     },
     "--missing-groups": {
         "default": "error",
         "choices": ("error", "own", "drop"),
-        "help": "rows without a group (default error)",
+        "help": "what to do with rows without a group (default error)",
     },
     "--outliers": {
         "default": "clip",
         "choices": ("clip", "keep"),
-        "help": "clip values far from all others at 20 times the usual range, changing your data (default clip)",
+        "help": "clip extreme values to 20 times the usual range, which changes your data (default clip)",
     },
-    "--min-different": {"type": int, "default": 10, "help": "leave out columns where fewer rows differ (default 10)"},
-    "--max-levels": {"type": int, "default": 20, "help": "indicators of one category (default 20)"},
+    "--min-different": {
+        "type": int,
+        "default": 10,
+        "help": "leave out columns in which fewer rows differ from the most common value (default 10)",
+    },
+    "--max-levels": {"type": int, "default": 20, "help": "largest number of indicators of one category (default 20)"},
     "--max-missing": {
         "type": float,
         "default": 0.5,
         "metavar": "SHARE",
-        "help": "leave out columns with more missing (default 0.5)",
+        "help": "leave out columns with a larger share of missing values (default 0.5)",
     },
     "--merge-groups-below": {
         "type": int,
         "default": 0,
         "metavar": "N",
-        "help": "groups of fewer rows become one (default: none)",
+        "help": "merge groups of fewer rows into one (default: no merging)",
     },
     "--cut": {
         "action": "append",
         "default": [],
         "metavar": "COLUMN=EDGE[,EDGE]",
-        "help": "cut a sensitive column of numbers",
+        "help": "cut a sensitive column of numbers into groups at these edges",
     },
 }
 # What needs all rows at once, so that moments and files that are read in batches cannot have it.
@@ -772,7 +781,7 @@ _GROUPS: dict[str, dict[str, Any]] = {
 }
 _REQUIRED = {**_GROUPS, "--sensitive": {**_GROUPS["--sensitive"], "required": True}}
 _TABLE = (
-    ("preparing", "names with a comma stand in quotation marks: --drop '\"a,b\"'", _PREPARING),
+    ("preparing", "put a name with a comma in quotation marks: --drop '\"a,b\"'", _PREPARING),
     ("reading", None, _READING),
 )
 _FIT: dict[str, dict[str, Any]] = {
@@ -793,15 +802,17 @@ _FIT: dict[str, dict[str, Any]] = {
         "default": [],
         "metavar": "NAME=VALUE",
         "dest": "settings",
-        "help": "a parameter of the method, as its API page explains",
+        "help": "set a parameter of the method (its API page lists them)",
     },
-    "--report": {"action": "store_true", "help": "print each group's error and loss beside those of PCA"},
+    "--report": {"action": "store_true", "help": "print each group's error and loss next to those of PCA"},
     "--allow-infeasible": {
         "action": "store_true",
-        "help": "mbfpca: write also what does not meet its tolerance tau",
+        "help": "mbfpca: write the result even if it does not meet the tolerance tau",
     },
 }
-_MODEL: dict[str, dict[str, Any]] = {"model": {"metavar": "MODEL.npz", "help": "what fairpca fit --model has written"}}
+_MODEL: dict[str, dict[str, Any]] = {
+    "model": {"metavar": "MODEL.npz", "help": "file that fairpca fit --model has written"}
+}
 _APPLY: dict[str, dict[str, Any]] = {
     **_MODEL,
     "data": {"metavar": "DATA", "help": "new rows, with the columns of the training table; groups not needed"},
@@ -810,7 +821,7 @@ _APPLY: dict[str, dict[str, Any]] = {
     "--unknown-levels": {
         "default": "error",
         "choices": ("error", "none"),
-        "help": "refuse them, or give them no indicator",
+        "help": "refuse new levels of a category, or give them no indicator (default error)",
     },
 }
 _COMPARING: dict[str, dict[str, Any]] = {
@@ -820,12 +831,15 @@ _COMPARING: dict[str, dict[str, Any]] = {
     },
     "--methods": {
         "metavar": "NAME[,NAME]",
-        "help": "names, or all; default those that take seconds on any table",
+        "help": "names, or all (default: those that take seconds on any table)",
     },
-    "--positive": {"metavar": "VALUE", "help": "of the target: a positive decision (default: the later)"},
-    "--parts": {"type": int, "default": 5, "help": "of the cross-fitting (default 5)"},
-    "--level": {"type": float, "default": 0.95, "help": "of the intervals (default 0.95)"},
-    "--seed": {"type": int, "default": 0, "help": "of everything random (default 0)"},
+    "--positive": {
+        "metavar": "VALUE",
+        "help": "value of the target that is a positive decision (default: the later one in order)",
+    },
+    "--parts": {"type": int, "default": 5, "help": "number of parts of the cross-fitting (default 5)"},
+    "--level": {"type": float, "default": 0.95, "help": "level of the intervals (default 0.95)"},
+    "--seed": {"type": int, "default": 0, "help": "seed of all random numbers (default 0)"},
 }
 _TWO = {"default": "2", "metavar": "D[,D]", "help": "dimensions (default 2)"}
 _COMPARE: dict[str, dict[str, Any]] = {
@@ -840,7 +854,7 @@ _REPORT: dict[str, dict[str, Any]] = {
     "--out": {
         "required": True,
         "metavar": "FILE.html",
-        "help": "the page; beside it FILE.ipynb and FILE.json are written",
+        "help": "the page; FILE.ipynb and FILE.json are written next to it",
     },
 }
 _MOMENTS: dict[str, dict[str, Any]] = {
@@ -851,19 +865,19 @@ _MOMENTS: dict[str, dict[str, Any]] = {
     },
     "--sensitive": {"required": True, "metavar": _COLUMNS, "help": "column(s) with the groups"},
     "--features": {"default": "", "metavar": _COLUMNS, "help": "columns to take (default: all others)"},
-    "--drop": {"default": "", "metavar": _COLUMNS, "help": "columns that are no features"},
+    "--drop": {"default": "", "metavar": _COLUMNS, "help": "columns that are not features"},
     "--weight": {"metavar": "COLUMN", "help": "column with the weights of the rows"},
     "--out": {"required": True, "metavar": "FILE.npz", "help": "file for the moments"},
-    "--quiet": {"action": "store_true", "help": "no progress"},
+    "--quiet": {"action": "store_true", "help": "do not show progress"},
 }
 _DATA: dict[str, dict[str, Any]] = {
-    "action": {"choices": tuple(_ACTIONS), "help": "what to do, see below"},
+    "action": {"choices": tuple(_ACTIONS), "help": "what to do (listed below)"},
     "names": {
         "nargs": "*",
         "metavar": "NAME",
         "help": "data sets (default: all; info and export take one)",
     },
-    "--out": {"metavar": "FILE", "help": "of export; default NAME.csv; '-': standard output"},
+    "--out": {"metavar": "FILE", "help": "file for export (default NAME.csv; '-': standard output)"},
 }
 
 
@@ -873,8 +887,12 @@ def _choosing() -> list[tuple[str, None, dict[str, dict[str, Any]]]]:
     asked: dict[str, dict[str, Any]] = {
         f"--{question.key}": {"choices": tuple(question.answers), "help": question.text} for question in QUESTIONS
     }
-    asked["--data"] = {"default": "DATA", "metavar": "FILE", "help": "your table, for the commands"}
-    asked["--sensitive"] = {"default": "COLUMN", "metavar": "COLUMN", "help": "its column with the groups"}
+    asked["--data"] = {"default": "DATA", "metavar": "FILE", "help": "your table, to be named in the commands"}
+    asked["--sensitive"] = {
+        "default": "COLUMN",
+        "metavar": "COLUMN",
+        "help": "column with the groups, to be named in the commands",
+    }
     return [("", None, asked)]
 
 

@@ -82,10 +82,10 @@ export function mountSphere(stage, data) {
     view.points(found.shadows[1], "g1", true);
     globe.clear();
     globe.line(...circle(1), "g4");
-    for (const { name, azimuth, elevation } of fixed) {
+    for (const [i, { name, azimuth, elevation }] of fixed.entries()) {
       const [x, y] = onGlobe(azimuth, elevation);
       globe.dot(x, y, ["mbfpca", "fpca", "pca"].find((method) => name.toLowerCase().replace("-", "").includes(method)) ?? "g0", 5);
-      globe.layer.append(label(globe, x, y, name));
+      globe.layer.append(label(globe, x, y, name, i % 2 === 1)); // on both sides, as FPCA and MBF-PCA are close
     }
     const [x, y] = onGlobe(state.azimuth, state.elevation);
     globe.dot(x, y, "yours", 7);
@@ -128,10 +128,11 @@ function circle(radius) {
   return [turns.map((t) => radius * Math.cos(t)), turns.map((t) => radius * Math.sin(t))];
 }
 
-/** @param {ReturnType<typeof plot>} where @param {number} x @param {number} y @param {string} text */
-function label(where, x, y, text) {
+/** @param {ReturnType<typeof plot>} where @param {number} x @param {number} y @param {string} text @param {boolean} left */
+function label(where, x, y, text, left) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", "text");
-  element.setAttribute("x", String(where.x(x) + 8));
+  element.setAttribute("x", String(where.x(x) + (left ? -8 : 8)));
+  element.setAttribute("text-anchor", left ? "end" : "start");
   element.setAttribute("y", String(where.y(y) + 4));
   element.textContent = text;
   return element;
