@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca.companion.published import Tolerance, compare
@@ -44,6 +44,7 @@ def test_verdicts(value, verdict):
         assert row["difference"] == pytest.approx(value - 1.23) and row["tolerance"] == pytest.approx(0.05)
 
 
+@settings(max_examples=25)
 @given(st.integers(-10_000, 10_000), st.integers(0, 4), st.floats(-0.4999, 0.4999))
 def test_equal_means_equal_after_rounding(digits, decimals, fraction):
     number = digits / 10**decimals
