@@ -133,12 +133,12 @@ def test_a_path_shares_the_curve_and_agrees_with_single_solves():
         assert result.objective == pytest.approx(alone.objective, rel=2e-9)
     alone_total = sum(solve_rfpca(moments, shares, 3, *setting).n_iter for setting in settings)
     assert sum(result.n_iter for result in together) < alone_total
-    boundary = Boundary(moments, 3)
-    for t in np.linspace(-3.0, 4.0, 200):  # support points of others do not count
-        boundary.at(float(t))
-    needed = solve_rfpca(moments, shares, 3, 1.0, np.full(2, 0.02)).n_iter
-    again = solve_rfpca(moments, shares, 3, 1.0, np.full(2, 0.02), boundary=boundary, max_iter=needed)
-    assert again.status == "optimal"
+    for lam, eps in settings:
+        boundary = Boundary(moments, 3)
+        for t in np.linspace(20.0, 40.0, 200):  # support points that others asked for do not count
+            boundary.at(float(t))
+        needed = solve_rfpca(moments, shares, 3, lam, eps).n_iter
+        assert solve_rfpca(moments, shares, 3, lam, eps, boundary=boundary, max_iter=needed).status == "optimal"
     assert solve_rfpca_path(moments, shares, 3, []) == []
 
 
