@@ -89,7 +89,7 @@ def paired_differences(
     """Return each method's mean difference from one method, over the same splits.
 
     Training parts of random splits overlap, so that the usual interval is too short.
-    The variance of the mean is taken as (1/n + n_test/n_train) s², with n - 1 degrees
+    The variance of the mean is taken as (1/n + n_test/n_train) s² with n - 1 degrees
     of freedom (Nadeau and Bengio 2003); a third of the rows of a split is held out.
     """
     keys = ["dataset", "d"]
