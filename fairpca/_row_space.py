@@ -84,7 +84,7 @@ class RowSpace:
 
 
 def _cholesky_qr(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return orthonormal rows Q, in the place of `rows`, and triangular L with `rows` = LQ, or None where the rows are nearly dependent.
+    """Return orthonormal Q, in the place of `rows`, and triangular L with `rows` = LQ, or None if nearly dependent.
 
     Products of matrices are several times as fast as reflections. The first factor leaves Q orthonormal up to the
     squared condition number times rounding, and the second, of a matrix near the identity, up to rounding

@@ -85,12 +85,19 @@ def test_coordinates_change_nothing(model, seed):
         np.testing.assert_allclose(identity, np.eye(len(identity)), atol=1e-10)
 
 
-@given(seed=st.integers(0, 1000), offset=st.sampled_from([0.0, 1e6]))
-def test_coordinates_are_the_rows(seed, offset):
+@given(
+    seed=st.integers(0, 1000),
+    offset=st.sampled_from([0.0, 1e6]),
+    apart=st.sampled_from([0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0]),
+)
+def test_coordinates_are_the_rows(seed, offset, apart):
+    """Also of rows that are equal or nearly so, whose products lose what tells them apart."""
     X = table(seed)[0] + offset
+    X[1] = X[0] + apart * (X[1] - X[0])
     space = RowSpace.of(X, 3)
     np.testing.assert_allclose(space.rows @ space.basis.T, X, atol=1e-14 * np.abs(X).max())
-    np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(17), atol=1e-13)
+    np.testing.assert_allclose(space.basis.T @ space.basis, np.eye(space.basis.shape[1]), atol=1e-13)
+    assert (space.basis.shape[1] == 17) == (apart >= 1e-3)  # of nearly equal rows by reflections
     assert RowSpace.of(X, 25) is None and RowSpace.of(X.T, 3) is None and RowSpace.of(X, None) is None
 
 

@@ -252,10 +252,8 @@ class Kernel:
         if self.kappa == 0:
             return 0.0
         w, U = self.factors
-        if X is self.projected:  # U diag(w) U', so that (DX)'(DX) has the eigenvalues of a small matrix
-            parts = self.D * (U * w)
-        else:
-            parts = self.D * X
+        # For U diag(w) U' the matrix (DX)'(DX) has the eigenvalues of a small one.
+        parts = self.D * (U * w if X is self.projected else X)
         t = [float(np.linalg.eigvalsh(part.T @ part)[-1]) if part.size else 0.0 for part in parts]
         t = [max(value, 0.0) for value in t]
         return self.kappa * (sum(t) if self.sum_form else max(t))
