@@ -215,7 +215,7 @@ def _category(column: pd.Series, name: str, missing: int, rules: Rules) -> Decis
     if asked and counts.iloc[:n_shown].min() < FEW:
         why += f"; among them levels of fewer than {FEW} rows, as asked for: a model file holds them"
     if missing:
-        why += f"; {missing} missing are a level of their own"
+        why += f"; {missing} missing are " + ("a level of their own" if MISSING in shown else "among the rarer ones")
     return Decision(name, "category", why, tuple(shown), bool(n_rare))
 
 
