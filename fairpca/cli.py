@@ -280,7 +280,7 @@ def _dimensions(text: str) -> list[int]:
     except ValueError:
         found = []
     if not found or min(found) < 1:
-        raise ValueError(f"--components {text!r} is no list of dimensions; give whole numbers from 1, as in 2,5,10.")
+        raise ValueError(f"--components {text!r} is not a list of dimensions; give whole numbers from 1, as in 2,5,10.")
     return found
 
 
@@ -317,7 +317,7 @@ def _parameters() -> str:
     for method, name in methods().items():
         known = getattr(fairpca, name)().get_params()
         known.pop("n_components")
-        lines.append(f"  {method:8}{', '.join(f'{key}={value}' for key, value in known.items())}")
+        lines.append(f"  {method:8} {', '.join(f'{key}={value}' for key, value in known.items())}")
     return "\n".join(lines)
 
 

@@ -79,7 +79,7 @@ def mirror_folder() -> Path | None:
         return None
     folder = Path(chosen).expanduser().resolve()
     if not folder.is_dir():
-        raise DataError(f"FAIRPCA_MIRROR={chosen!r} names {folder}, which is no folder; correct it or unset it.")
+        raise DataError(f"FAIRPCA_MIRROR={chosen!r} names {folder}, which is not a folder; correct it or unset it.")
     return folder
 
 

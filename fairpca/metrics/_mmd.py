@@ -129,7 +129,7 @@ def _kernel_product(rows: np.ndarray, sigma: float, W: np.ndarray) -> np.ndarray
         rows = (rows - rows.mean(axis=0)) / sigma  # before squares are taken, whatever the unit
         if not np.all(np.isfinite(rows)):
             raise ValueError(
-                f"sigma={sigma:g} is so small beside Z that their ratio is no number; choose a larger one."
+                f"sigma={sigma:g} is so small beside Z that their ratio is not a number; choose a larger one."
             )
         return kernel_products(rows, W.T, 1.0).T
 

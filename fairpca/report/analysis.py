@@ -610,7 +610,7 @@ def _decisions(study: Any, rows: Any, base: str, title: str) -> str:
 
 def _limits(study: Any) -> str:
     left = len(set(study.prepared.labels)) - len(study.comparison.groups)
-    few = "" if not left else f" {left} groups are too small to be compared."
+    few = "" if not left else f" Too small to be compared: {left} of the groups."
     if study.prepared.strong_proxies:
         features = " or ".join(map(repr, study.prepared.strong_proxies[:3]))
         few += f" {features} alone predicts the group of nearly every row; without it the numbers may be others."

@@ -121,13 +121,13 @@ def as_utf8(content: bytes, path: str, encoding: str = "auto") -> tuple[bytes, s
             text = content.decode(found)
         except ValueError as error:
             raise ValueError(
-                f"{path!r} is no text that can be read ({error}); save the table as CSV in UTF-8, or say its encoding "
+                f"{path!r} is not text that can be read ({error}); save the table as CSV in UTF-8, or say its encoding "
                 "with --encoding."
             ) from error
     text = text.removeprefix("\ufeff")
     if "\0" in text:
         raise ValueError(
-            f"{path!r} has zero bytes, so it is no table in text; export it as CSV, or name it .parquet, .feather or "
+            f"{path!r} has zero bytes, so it is not a table in text; export it as CSV, or name it .parquet, .feather or "
             ".xlsx if it is one."
         )
     return text.encode("utf-8", "replace"), found

@@ -315,7 +315,7 @@ def _groups(rows: pd.DataFrame, sensitive: list[str], cut: Mapping[str, Sequence
     for name, edges in cut.items():
         if name not in sensitive or rows[name].dtype.kind not in "biuf":
             raise ValueError(
-                f"--cut {name!r} is no sensitive column of numbers; it cuts one of those, as in age=30,60."
+                f"--cut {name!r} is not a sensitive column of numbers; it cuts one of those, as in age=30,60."
             )
         borders = sorted({float(edge) for edge in edges})
         shown = [f"{edge:g}" for edge in borders]

@@ -155,7 +155,7 @@ def _no_numbers(present: pd.Series, name: str) -> str:
     what = f"{len(wrong)} of {len(present)} values are none" if len(wrong) else "they are written in several ways"
     advice = looks_like(list(map(str, shown.unique())))
     return (
-        f"--number {name}: column {name!r} is no column of numbers; {what}, such as {str(shown.iloc[0])!r} ({place})"
+        f"--number {name}: column {name!r} is not a column of numbers; {what}, such as {str(shown.iloc[0])!r} ({place})"
         + (f", which {advice}." if advice else "; write all of them alike, as 1234.5, and leave missing ones empty.")
     )
 
