@@ -228,7 +228,9 @@ def test_the_accuracy_names_its_threshold_and_what_one_decision_for_all_rows_rea
 
 
 def test_groups_that_are_left_out_are_counted():
-    study = SimpleNamespace(prepared=SimpleNamespace(labels=list("aabbc")), comparison=SimpleNamespace(groups="a"))
+    study = SimpleNamespace(
+        prepared=SimpleNamespace(labels=list("aabbc"), strong_proxies=[]), comparison=SimpleNamespace(groups="a")
+    )
     assert _limits(study).endswith(" Too small to be compared: 2 of the groups.")
     study.comparison.groups = "abc"
     assert "Too small" not in _limits(study)
