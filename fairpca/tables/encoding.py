@@ -127,8 +127,8 @@ def as_utf8(content: bytes, path: str, encoding: str = "auto") -> tuple[bytes, s
     text = text.removeprefix("\ufeff")
     if "\0" in text:
         raise ValueError(
-            f"{path!r} has zero bytes, so it is not a table in text; export it as CSV, or name it .parquet, .feather or "
-            ".xlsx if it is one."
+            f"{path!r} has zero bytes, so it is not a table in text; export it as CSV, or name it .parquet, .feather "
+            "or .xlsx if it is one."
         )
     return text.encode("utf-8", "replace"), found
 
