@@ -119,7 +119,7 @@ def test_command(rows, tmp_path, capsys):
     frame = pd.read_csv(files["csv"])
     assert {"method", "n_components", "metric", "estimate", "low", "high", "chance", "n"} == set(frame.columns)
     assert cli.main([*command, "--components", "two"]) == 1
-    assert "no list of dimensions" in capsys.readouterr().err
+    assert "not a list of dimensions" in capsys.readouterr().err
 
 
 def test_one_thread_computes(monkeypatch):

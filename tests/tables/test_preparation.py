@@ -186,7 +186,7 @@ def test_wrong_columns(people):
         ((["gender", "nothing"],), "no column 'nothing'"),
         (([],), "No sensitive column"),
         ((["sex"], "sex"), "both sensitive and target"),
-        ((["sex"], None, Rules(numbers=("note",))), "no column of numbers"),
+        ((["sex"], None, Rules(numbers=("note",))), "not a column of numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             prepare(table, *arguments)

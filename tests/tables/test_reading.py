@@ -158,7 +158,7 @@ def test_names_that_repeat_or_are_absent_are_said(tmp_path):
 def test_damaged_files(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises((ValueError, OSError), match=r"cannot be|no table|empty|is no text"):
+    with pytest.raises((ValueError, OSError), match=r"cannot be|no table|not a table|empty|is not text"):
         read_table(path)
 
 
@@ -171,7 +171,7 @@ def test_damaged_files(tmp_path, name, content):
         ("t.csv", b"", "it is empty"),
         ("t.csv", b"a,b\n", "header but no rows"),
         ("t.csv", b"a,b\n\0\0\0,1\n", "zero bytes"),
-        ("t.csv", bytes(range(256)) * 4, "zero bytes|is no text"),
+        ("t.csv", bytes(range(256)) * 4, "zero bytes|is not text"),
         ("t.dta", b"", "Stata"),
     ],
 )
