@@ -135,7 +135,7 @@ def find_numbers(text: Text, folder: Path) -> Iterator[Found]:
             for exhibit, (start, _) in text.tables.items():
                 table = exhibit if re.search(start, line) else table
             here = table.replace("table", "table ") if table else named
-            parts = section.split(".")  # a section stands in those that contain it
+            parts = section.split(".")  # a section belongs to those that contain it
             above = ("§" + ".".join(parts[:n]) for n in range(1, len(parts) + 1))
             places = frozenset([*above, *([here] if here else [])])
             for match in NUMBER.finditer(line):

@@ -18,7 +18,7 @@ STATEMENTS = {
     "from fairpca import metrics, plotting": [*HEAVY, "sklearn"],
     "from fairpca import PCA": HEAVY,
 }
-# The files of the estimators are no part of it: the classes are attributes of the package themselves.
+# The files of the estimators do not belong to it, because the classes are attributes of the package.
 ESTIMATORS = {home.removeprefix("fairpca.") for home in fairpca._HOME.values()} - {"solvers"}
 FOUND = {info.name for info in pkgutil.iter_modules(fairpca.__path__)}
 MODULES = sorted(name for name in FOUND - ESTIMATORS if not name.startswith("_"))
